@@ -51,7 +51,7 @@ def command(
         raise InputError("--refine is for the whole tree", "a query's results fit into two dimensions; leave out one")
     write = _writer(target) if target else None
     settings = settings_for(engine, name)
-    searcher = open_searcher(settings, patient=True)
+    searcher = open_searcher(settings, once=True)
     try:
         if query:
             graph = _of_results(searcher, query, settings.rerank_depth)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, NamedTuple, Protocol, Self, overload
 
 import numpy as np
@@ -116,7 +116,7 @@ class Evidence(NamedTuple):
 class Candidates(Sequence[Candidate]):
     """A ranked list of candidates, stored as columns; equal to a plain list of them."""
 
-    __slots__ = ("_clusters", "_keys", "_lanes", "_moved", "_reasons", "_rows", "scores")
+    __slots__ = ("_clusters", "_keys", "_lanes", "_moved", "_reasons", "_rows", "_tiers", "scores")
 
     def __init__(
         self,
@@ -127,9 +127,11 @@ class Candidates(Sequence[Candidate]):
         clusters: Labels | None = None,
         moved: Positions | None = None,
         reasons: Labels | None = None,
+        tiers: Positions | None = None,
     ) -> None:
         self._keys, self._rows, self.scores, self._lanes = keys, rows, scores, given
         self._clusters, self._moved, self._reasons = clusters, moved, reasons  # None if no candidate has one
+        self._tiers = tiers  # a lower tier stays before a higher one, whatever reorders the list; None: all are equal
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> Candidates:
@@ -188,6 +190,10 @@ class Candidates(Sequence[Candidate]):
     def ids(self) -> Sequence[str]:
         return self._keys.ids(self._rows)
 
+    @property
+    def reasons(self) -> list[str]:
+        return _values(self._reasons, "", len(self))
+
     def parts(self, part: Part) -> list[str]:
         """One part of each candidate's address."""
         return self._keys.parts(part, self._rows)
@@ -222,17 +228,50 @@ class Candidates(Sequence[Candidate]):
             head |= (given.ranks > 0) & (given.ranks <= LANE_HEAD)
         return self._at(np.flatnonzero(head)), self._at(np.flatnonzero(~head))
 
-    def led_by(self, lane: str, *, ranked: bool = False) -> Self:
-        """This lane's candidates first, in the list's order or (`ranked`) the lane's; then the rest in order."""
-        given = self.evidence(lane)
-        if given is None:
+    def led_by(self, lanes: Sequence[str], *, ranked: bool) -> Self:
+        """The results of these lanes first, in the order of the lanes or, if `ranked`, by their ranks in the lane. They
+        stay first, whatever reorders the list."""
+        if not lanes:
             return self
-        absent = given.places == ABSENT
-        order = np.argsort(np.where(absent, np.iinfo(np.int64).max, given.ranks) if ranked else absent, kind="stable")
-        made = self._at(order)
-        further = order - np.arange(len(order))
-        made._moved = further if made._moved is None else made._moved + further
-        return made
+        tiers = np.full(len(self), np.iinfo(np.int64).max)
+        for number, lane in reversed(list(enumerate(lanes))):
+            if (column := self.evidence(lane)) is not None:
+                present = column.places != ABSENT
+                tiers[present] = column.ranks[present] if ranked else number
+        return self._with(tiers=tiers)._by_tier()
+
+    def _by_tier(self) -> Self:
+        if self._tiers is None:
+            return self
+        order = self._tiers.argsort(kind="stable")
+        shifts = order - np.arange(len(order))
+        result = self._at(order)
+        return result._with(moved=shifts if result._moved is None else result._moved + shifts)
+
+    def __add__(self, rest: Candidates) -> Candidates:
+        """Both parts of a list, lower tiers first."""
+        if not len(rest):
+            return self
+        pairs = zip(self._lanes, rest._lanes, strict=True)
+        length = len(self)
+
+        def joined(name: str, default: object) -> Any:
+            columns = [getattr(self, name), getattr(rest, name)]
+            if columns[0] is None and columns[1] is None:
+                return None
+            values = (_values(column, default, size) for column, size in zip(columns, (length, len(rest)), strict=True))
+            return np.array([*chain(*values)], dtype=np.int64 if name in ("_moved", "_tiers") else np.object_)
+
+        return Candidates(
+            self._keys,
+            np.concatenate([self._rows, rest._rows]),
+            np.concatenate([self.scores, rest.scores]),
+            [Evidence(one.lane, np.concatenate([one.places, other.places]), one.listed) for one, other in pairs],
+            joined("_clusters", None),
+            joined("_moved", 0),
+            joined("_reasons", ""),
+            joined("_tiers", 0),
+        )._by_tier()
 
     def with_lane(self, lane: str, places: Positions, scores: Scores, shares: Scores) -> Self:
         """The list with one more lane's scores for the candidates at `places` and what they add, sorted by the sums."""
@@ -246,7 +285,7 @@ class Candidates(Sequence[Candidate]):
         made = self._at(order)
         made.scores = sums[order]
         made._lanes = [*made._lanes, Evidence(lane, listed[order], LaneColumns(ranks, scores, shares, ()))]
-        return made
+        return made._by_tier()
 
     def reordered(self, order: Positions, clusters: Sequence[int] | None, reasons: Labels) -> Self:
         """The candidates in this order, with clusters and reasons (indexed by old position) and how far each moved."""
@@ -259,6 +298,19 @@ class Candidates(Sequence[Candidate]):
             given = np.array([*map(int, clusters)], dtype=np.object_)
             others = np.array(_values(self._clusters, None, len(self))[len(given) :], dtype=np.object_)
             made._clusters = np.concatenate([given, others])[order]
+        return made._by_tier()
+
+    def voted(self, order: Positions, reasons: Labels) -> Self:
+        """The candidates in this order by votes, with reasons: moved further than the re-ranker moved them."""
+        made = self._at(order)
+        made._moved = np.asarray(_values(made._moved, 0, len(made))) + order - np.arange(len(order))
+        made._reasons = reasons[order]
+        return made._by_tier()
+
+    def _with(self, **columns: Any) -> Self:
+        made = self._at(slice(None))
+        for name, column in columns.items():
+            setattr(made, f"_{name}", column)
         return made
 
     def _at(self, places: Positions | slice) -> Self:
@@ -270,6 +322,7 @@ class Candidates(Sequence[Candidate]):
             None if self._clusters is None else self._clusters[places],
             None if self._moved is None else self._moved[places],
             None if self._reasons is None else self._reasons[places],
+            None if self._tiers is None else self._tiers[places],
         )
 
 

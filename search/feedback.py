@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
 
+import numpy as np
+
 from treeline.corpus.analysis import terms
 from treeline.corpus.frozen import frozen
-from treeline.rerank.candidates import Candidate
+from treeline.rerank.candidates import Candidate, Candidates
 
 Signal = Literal["up", "down", "open"]
 COLUMNS: dict[Signal, str] = {"up": "ups", "down": "downs", "open": "opens"}
@@ -88,8 +90,11 @@ NO_LIFT = Lift(0.0, 0.0, 0.0, 0.0)
 
 def reorder(candidates: Sequence[Candidate], votes: Iterable[Votes], most: int, depth: int) -> Sequence[Candidate]:
     """The list with its first `depth` results moved by votes, the same for every page."""
-    earned = lifts(votes, most)
-    return [*apply(candidates[:depth], earned), *candidates[depth:]] if earned else candidates
+    every = lifts(votes, most)
+    if not every:
+        return candidates
+    table = Candidates.of(candidates)
+    return apply(table[:depth], every) + table[depth:]
 
 
 def lifts(votes: Iterable[Votes], most: int) -> dict[str, Lift]:
@@ -110,21 +115,22 @@ def places(ups: float, downs: float, opens: float, most: int) -> float:
     return max(-float(most), min(float(most), by_thumbs + by_opens))
 
 
-def apply(candidates: Sequence[Candidate], earned: dict[str, Lift]) -> Sequence[Candidate]:
+def apply(candidates: Sequence[Candidate], earned: dict[str, Lift]) -> Candidates:
     """The list with each result moved by its lift, with the reason."""
-    if not any(candidate.id in earned for candidate in candidates):
-        return candidates
-    wanted = [(rank - earned.get(candidate.id, NO_LIFT).places, rank) for rank, candidate in enumerate(candidates)]
-    moved: list[Candidate] = []
-    for new, (_, old) in enumerate(sorted(wanted)):
-        candidate = candidates[old]
-        if candidate.id in earned:
-            candidate = explain(candidate, earned[candidate.id], old - new)
-        moved.append(candidate)
-    return moved
+    table = Candidates.of(candidates)
+    ids = list(table.ids)
+    if earned.keys().isdisjoint(ids):
+        return table
+    order = np.argsort([rank - earned.get(id_, NO_LIFT).places for rank, id_ in enumerate(ids)], kind="stable")
+    reasons = np.array(table.reasons, dtype=np.object_)
+    for new, old in enumerate(order.tolist()):
+        if ids[old] in earned:
+            reasons[old] = explain(reasons[old], earned[ids[old]], old - new)
+    return table.voted(order, reasons)
 
 
-def explain(candidate: Candidate, lift: Lift, up: int) -> Candidate:
+def explain(reason: str, lift: Lift, up: int) -> str:
+    """The reason with what the votes did."""
     counts = [
         f"{number:.0f} {word if round(number) == 1 else plural}"
         for number, word, plural in (
@@ -136,5 +142,4 @@ def explain(candidate: Candidate, lift: Lift, up: int) -> Candidate:
     ]
     move = f"{abs(up)} {'place' if abs(up) == 1 else 'places'} {'up' if up > 0 else 'down'}" if up else "not moved"
     message = f"feedback for this question ({', '.join(counts)}): {move}"
-    reason = f"{candidate.reason}; {message}" if candidate.reason else message
-    return candidate._replace(moved=candidate.moved + up, reason=reason)
+    return f"{reason}; {message}" if reason else message

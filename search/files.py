@@ -14,12 +14,10 @@ from treeline.engine.hits import Hit
 from treeline.engine.texts import FileEntry
 from treeline.graph.references import last_of
 from treeline.graph.tree import FILE, FOLDER, REPOSITORY
-from treeline.ingest.parsers.registry import grammar_of
 from treeline.search.searcher import Searcher
 from treeline.search.structure import EVERYTHING
 
 MOST_COMPLETED = 20  # repositories whose paths are completed
-BINARY, BINARY_WITHIN = "binary", 8_000  # bytes: a file with a zero byte among the first is binary, as in git
 MOST_UNITS = 2_000  # per file whose names are resolved; a file with more is generated
 
 
@@ -207,20 +205,6 @@ def depths(units: Sequence[Hit]) -> list[int]:
         found.append(len(around))
         around.append(last)
     return found
-
-
-def decoded(path: str, content: bytes) -> tuple[str, str, bool]:
-    """A file's text with `\\n` line ends, its encoding, and whether all of it could be decoded. Empty if binary."""
-    if b"\0" in content[:BINARY_WITHIN]:
-        return "", BINARY, False
-    grammar = grammar_of(path, content)
-    encoding = grammar.encoding_of(content) if grammar is not None else "utf-8"
-    exact = True
-    try:
-        text = content.decode(encoding)
-    except (UnicodeDecodeError, LookupError, ValueError):
-        text, exact = content.decode("utf-8", "replace"), False
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), encoding, exact
 
 
 def _entries(files: Iterable[FileEntry], folder: str) -> list[FolderEntry]:

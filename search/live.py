@@ -27,8 +27,9 @@ from treeline.corpus.errors import (
 from treeline.encoder.protocol import AbsentEncoder, Encoder
 from treeline.encoder.registry import load
 from treeline.engine.protocol import EncoderSpec, Engine, IndexInfo, Store
-from treeline.search.executor import Executor, Probe
+from treeline.search.executor import Executor, Inline, Probe
 from treeline.search.location import Locations
+from treeline.search.relatives import Relatives
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings, open_store
 
@@ -45,10 +46,11 @@ KEEP_READY = 0.5  # seconds that a readiness check is cached, so many probes cos
 
 Given = ParamSpec("Given")
 Value = TypeVar("Value")
+Part = TypeVar("Part")  # of a searcher
 
 
 def open_searcher(
-    settings: Settings, index: str = "", *, without_encoder: bool = False, patient: bool = False
+    settings: Settings, index: str = "", *, without_encoder: bool = False, once: bool = False
 ) -> LiveSearcher:
     """The searcher of the named (or the settings') index; raises `IndexMissing`, `EncoderMismatch`."""
     return LiveSearcher(
@@ -57,7 +59,7 @@ def open_searcher(
         settings,
         cache=settings.cache_path,
         without_encoder=without_encoder,
-        patient=patient,
+        once=once,
     )
 
 
@@ -108,7 +110,7 @@ class Generations:
     """The current generation, held open, and those before it until their last search ends.
 
     With `without_encoder`, an index opens even if its encoder cannot be loaded. The other lanes search it, and every
-    answer says why. Servers use this, because a partial answer is better than none. With `patient`, a search waits for
+    answer says why. Servers use this, because a partial answer is better than none. With `once`, a search waits for
     every lane, however long it takes; this is for a command that searches once.
     """
 
@@ -121,10 +123,10 @@ class Generations:
         load_encoder: Callable[[str], Encoder | None] = load,
         cache: Path | None = None,
         without_encoder: bool = False,
-        patient: bool = False,
+        once: bool = False,
     ) -> None:
         self.store, self.name, self.settings = store, name, settings or Settings()
-        self._cache, self._patient = cache, patient
+        self._cache, self._once = cache, once
         self._encoders = Encoders(name, load_encoder)
         self._executor = Executor()
         self._lock = threading.Lock()
@@ -244,9 +246,8 @@ class Generations:
             engine.close()
             raise
         encoders = self._encoders.by_name
-        return Searcher(
-            engine, encoders, self.settings, executor=self._executor, cache=self._cache, patient=self._patient
-        )
+        executor = Inline() if self._once else self._executor
+        return Searcher(engine, encoders, self.settings, executor=executor, cache=self._cache)
 
     def _close_unused(self) -> None:
         # A lane past its timeout may still be reading memory that closing would unmap.
@@ -262,38 +263,46 @@ class Generations:
 
 
 def _current(
-    method: Callable[Concatenate[Searcher, Given], Value],
+    method: Callable[Concatenate[Part, Given], Value], part: Callable[[Searcher], Part]
 ) -> Callable[Concatenate[LiveSearcher, Given], Value]:
-    """Wraps a method of `Searcher` to call it on the current searcher, which stays open during the call."""
+    """Wraps a method of a part of the searcher to call it on the current one, which stays open during the call."""
 
     @wraps(method)
     def called(live: LiveSearcher, /, *given: Given.args, **named: Given.kwargs) -> Value:
         with live.searcher() as current:
-            return method(current, *given, **named)
+            return method(part(current), *given, **named)
 
     return called
 
 
+def _all(searcher: Searcher) -> Searcher:
+    return searcher
+
+
+def _relatives(searcher: Searcher) -> Relatives:
+    return searcher.relatives
+
+
 class LiveSearcher(Generations):
-    """The methods of `Searcher`, each on the generation that is current when the call starts."""
+    """The methods of `Searcher` and `Relatives`, each on the generation that is current when the call starts."""
 
-    search = _current(Searcher.search)
-    rank = _current(Searcher.rank)
-    plan = _current(Searcher.plan)
-    lanes = _current(Searcher.lanes)
-    fuse = _current(Searcher.fuse)
-    rerank = _current(Searcher.rerank)
-    prepare = _current(Searcher.prepare)
+    search = _current(Searcher.search, _all)
+    rank = _current(Searcher.rank, _all)
+    plan = _current(Searcher.plan, _all)
+    lanes = _current(Searcher.lanes, _all)
+    fuse = _current(Searcher.fuse, _all)
+    rerank = _current(Searcher.rerank, _all)
+    prepare = _current(Searcher.prepare, _all)
 
-    similar = _current(Searcher.similar)
-    function = _current(Searcher.function)
-    suggest = _current(Searcher.suggest)
+    similar = _current(Searcher.similar, _all)
+    function = _current(Searcher.function, _all)
+    suggest = _current(Searcher.suggest, _all)
 
-    structure = _current(Searcher.structure)
-    callers = _current(Searcher.callers)
-    callees = _current(Searcher.callees)
-    near = _current(Searcher.near)
-    unresolved_calls = _current(Searcher.unresolved_calls)
+    structure = _current(Relatives.structure, _relatives)
+    callers = _current(Relatives.callers, _relatives)
+    callees = _current(Relatives.callees, _relatives)
+    near = _current(Relatives.near, _relatives)
+    unresolved_calls = _current(Relatives.unresolved_calls, _relatives)
 
     @property
     def info(self) -> IndexInfo:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -14,25 +14,23 @@ from treeline.corpus.errors import EngineUnavailable, InputError, ReaderFailure
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
-from treeline.engine.hits import Hit, ids_of
-from treeline.engine.protocol import NO_FILTERS, Engine, Filters, IndexInfo
-from treeline.graph.callgraph import CallGraph, Direction
-from treeline.graph.references import Relation
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import Engine, IndexInfo
+from treeline.graph.callgraph import CallGraph
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
 from treeline.rerank.methods import RerankOptions
 from treeline.rerank.registry import DEFAULT_WEIGHTS, fusion, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
-from treeline.search.executor import SEARCH, Executor, Run, in_turn
-from treeline.search.lanes.graph import StoredGraph, call_name, callees_lane, text_calls_lane
+from treeline.search.executor import Executor, Run
+from treeline.search.lanes.graph import StoredGraph, callees_lane
 from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, exclude
 from treeline.search.lanes.phrase import require
 from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.location import Locations
 from treeline.search.plan import CALLEES, EXACT, PATH, Plan, Planner
 from treeline.search.query import Query
+from treeline.search.relatives import Relatives
 from treeline.search.settings import BEST, FAST, Settings
-from treeline.search.structural_answer import UnresolvedCalls
-from treeline.search.structure import CALLS, Neighbour, Relatives, Structure
 
 if TYPE_CHECKING:
     from treeline.engine.texts import FileTexts
@@ -40,11 +38,8 @@ if TYPE_CHECKING:
 Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
 
 CALLEES_OF = 5  # top results whose callees are added
-ASIDE = frozenset({EXACT, PATH})  # lanes that find nothing for most queries, so one of them alone is no answer
+SPECIAL = frozenset({EXACT, PATH})  # lanes that find nothing for most queries, so one of them alone is no answer
 SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
-# Seconds that a search may take in the thread that all searches share, waiting included. The slowest take 50 ms on
-# 182,431 functions. After that each lane gets a thread and a timeout of its own.
-PATIENCE = 0.25
 
 
 @frozen
@@ -57,7 +52,7 @@ class Ranking:
 
 
 class Searcher:
-    """Answers queries, and finds what is related or similar to a function; safe to use from several threads."""
+    """Answers queries, and finds what is similar to a function; safe to use from several threads."""
 
     def __init__(
         self,
@@ -67,21 +62,15 @@ class Searcher:
         *,
         executor: Executor | None = None,
         cache: Path | None = None,
-        patient: bool = False,
     ) -> None:
-        """`encoders` by their names in the index; `cache` is a folder for what is slow to build.
-
-        A `patient` searcher waits for every lane. This is for a process that searches once: its lanes load everything
-        for the first time, which alone may exceed a lane's timeout on a busy machine.
-        """
+        """`encoders` by their names in the index; `cache` is a folder for what is slow to build."""
         self.engine, self.encoders, self.settings = engine, encoders, settings or Settings()
         self._graph = StoredGraph(engine, cache)
-        self._relatives = Relatives(engine, self._graph)
+        self.relatives = Relatives(engine, self._graph, self.settings.lane_depth)
         self._planner = Planner(engine, self.settings)
         self._lanes = LaneSet(engine, encoders, self._graph, lambda: self.locations, cache=cache)
         self._rerankers: dict[tuple[str, int, float], Reranker] = {}
         self._executor = executor or Executor()
-        self._run: Run = in_turn if patient else self._executor.run
 
     @property
     def info(self) -> IndexInfo:
@@ -109,26 +98,44 @@ class Searcher:
         clock = _Clock()
         plan = self.plan(query)
         clock.lap("plan")
-        careful = partial(self._search, plan, reorder, clock, self._run)
-        slow = query.rerank in SLOW or query.quality == BEST
-        if self._run is in_turn or self.info.engine != "embedded" or slow or plan.excluded:
-            return careful()  # a cluster computes elsewhere, and slow searches must not block the shared thread
-        try:
-            return self._executor.call(SEARCH, partial(self._search, plan, reorder, clock, in_turn), PATIENCE)
-        except TimeoutError:
-            return careful()
+        with self._executor.turn(computes_here=self._computes_here(plan)) as run:
+            clock.lap("waited")
+            ranking = self._rank(plan, run, clock, reorder)
+            page = self._page(plan, ranking.candidates)
+            clock.lap("fetch")
+        return self._answer(ranking, page, clock)
 
-    def _search(self, plan: Plan, reorder: Reorder | None, clock: _Clock, run: Run) -> Answer:
-        clock = clock.copy()
-        clock.lap("waited")
-        ranking = self._rank(plan, reorder, clock, run)
+    def rank(self, query: Query) -> Ranking:
+        """The re-ranked list without bodies, long enough for the page and the re-ranker's depth."""
+        return self._rank(self.plan(query), self._executor.run, _Clock())
+
+    def _rank(self, plan: Plan, run: Run, clock: _Clock, reorder: Reorder | None = None) -> Ranking:
+        results = self.lanes(plan, run)
+        clock.timings.update(results.timings)
+        clock.lap("lanes")
+        candidates = self.fuse(results, plan.query.fusion, plan.limit)
+        clock.lap("fusion")
+        results, candidates = self._reranked(results, candidates)
+        clock.lap("rerank")
+        if reorder is not None and plan.query.feedback:
+            candidates = reorder(candidates)
+            clock.lap("feedback")
+        return Ranking(candidates, results, clock.timings)
+
+    def _computes_here(self, plan: Plan) -> bool:
+        """Whether the search computes in this process and is quick. A cluster computes elsewhere, and others must not
+        wait for a large model or for the texts of all results."""
+        is_slow = plan.query.rerank in SLOW or plan.query.quality == BEST or plan.excluded
+        return self.info.engine == "embedded" and not is_slow
+
+    def _page(self, plan: Plan, ranked: Sequence[Candidate]) -> tuple[Result, ...]:
+        """The results that the query asks for, with their bodies and what matches inside them."""
         start, end = plan.query.offset, plan.query.offset + plan.query.k
-        ranked, found = ranking.candidates, ranking.results.found
         page = with_tree_distances(ranked, start, end) if plan.query.explain else list(ranked[start:end])
         members = inside(page, ranked)
-        wanted = dict.fromkeys(one.id for one in chain(page, *members.values()))
-        bodies = {function.id: function for function in self.engine.fetch(list(wanted))}
-        results = tuple(
+        ids = dict.fromkeys(one.id for one in chain(page, *members.values()))
+        bodies = {function.id: function for function in self.engine.fetch(list(ids))}
+        return tuple(
             Result(
                 rank,
                 bodies[candidate.id],
@@ -142,19 +149,21 @@ class Searcher:
             for rank, candidate in enumerate(page, start + 1)
             if candidate.id in bodies
         )
-        clock.lap("fetch")
+
+    def _answer(self, ranking: Ranking, page: tuple[Result, ...], clock: _Clock) -> Answer:
+        results = ranking.results
         return Answer(
-            plan=plan,
-            results=results,
-            total=len(found),
-            relaxed=ranking.results.relaxed,
-            degraded=ranking.results.degraded,
+            plan=results.plan,
+            results=page,
+            total=len(results.found),
+            relaxed=results.relaxed,
+            degraded=results.degraded,
             timings=clock.timings | {"total": clock.total},
-            ranked=ranked,
-            found=found,
-            exact=ranking.results.exact,
-            no_match=ranking.results.no_match if found else "",
-            hints=self._hints(ranking.results),
+            ranked=ranking.candidates,
+            found=results.found,
+            exact=results.exact,
+            no_match=results.no_match if results.found else "",
+            hints=self._hints(results),
         )
 
     def _hints(self, results: LaneResults) -> tuple[str, ...]:
@@ -162,23 +171,6 @@ class Searcher:
         hints = self._planner.hints(results.plan, found=bool(results.found), excluded=results.excluded)
         missing = results.no_match if results.plan.required and not results.found else ""
         return tuple(filter(None, (missing, results.cut_short, *hints)))
-
-    def rank(self, query: Query) -> Ranking:
-        """The re-ranked list without bodies, long enough for the page and the re-ranker's depth."""
-        return self._rank(self.plan(query), None, _Clock(), self._run)
-
-    def _rank(self, plan: Plan, reorder: Reorder | None, clock: _Clock, run: Run) -> Ranking:
-        results = self.lanes(plan, run)
-        clock.timings.update(results.timings)
-        clock.lap("lanes")
-        candidates = self.fuse(results, plan.query.fusion, plan.limit)
-        clock.lap("fusion")
-        results, candidates = self._reranked(results, candidates)
-        clock.lap("rerank")
-        if reorder is not None and plan.query.feedback:
-            candidates = lead(reorder(candidates), results)
-            clock.lap("feedback")
-        return Ranking(candidates, results, clock.timings)
 
     def _reranked(
         self, results: LaneResults, candidates: Sequence[Candidate]
@@ -196,13 +188,13 @@ class Searcher:
 
     def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan:
         """The plan of a query; with `lanes`, for these lanes instead of those of its mode and route."""
-        return self._planner.plan(query, self._run, lanes)
+        return self._planner.plan(query, self._executor.run, lanes)
 
     def lanes(self, plan: Plan, run: Run | None = None) -> LaneResults:
         """Run the plan's lanes, and drop results that contain an excluded word."""
         work = self._lanes.make(plan)
-        outcome = (run or self._run)(work, dict.fromkeys(work, self.settings.lane_timeout))
-        if work and not any(lane not in ASIDE or len(found.hits) for lane, found in outcome.values.items()):
+        outcome = (run or self._executor.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
+        if work and not any(lane not in SPECIAL or len(found.hits) for lane, found in outcome.values.items()):
             _raise_for(outcome.failures, outcome.errors)
         results = LaneResults(
             plan=plan,
@@ -218,9 +210,10 @@ class Searcher:
     def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         """Fuse the lanes' lists into one of `limit` candidates and the first few of each lane, with what each lane
         contributed."""
-        every = len(results.found) if results.leading else limit
-        fused = fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, every)
-        return Candidates.of(lead(fused, results)).split(limit)[0] if results.leading else fused
+        lanes = results.leading
+        every = len(results.found) if lanes else limit
+        fused = Candidates.of(fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, every))
+        return fused.led_by(lanes, ranked=PATH in lanes).split(limit)[0] if lanes else fused
 
     def rerank(
         self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
@@ -243,10 +236,9 @@ class Searcher:
         def ranked(candidates: Sequence[Candidate], method: str, context: RerankContext) -> Sequence[Candidate]:
             run = self._reranker(method, plan.query.k, plan.query.diversity)
             if len(candidates) <= self.settings.rerank_depth or method == "none":
-                return lead(run(candidates, context), results)
+                return run(candidates, context)
             head, rest = Candidates.of(candidates).split(self.settings.rerank_depth)
-            first = run(head, context)
-            return lead([*first, *rest] if rest else first, results)
+            return Candidates.of(run(head, context)) + rest
 
         if plan.query.quality == BEST and plan.route.kind != "structural":
             from treeline.search.reading import read, reader_in
@@ -254,7 +246,7 @@ class Searcher:
             quick = "default" if method in SLOW else method
             first = Candidates.of(ranked(candidates, quick, replace(context, explain=False)))
             reader = reader_in(self.settings.reader)
-            candidates = lead(read(candidates, first.ids, context.query, self.engine.fetch, reader), results)
+            candidates = read(candidates, first.ids, context.query, self.engine.fetch, reader)
         return ranked(candidates, method, context)
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
@@ -274,34 +266,6 @@ class Searcher:
     def suggest(self, prefix: str, k: int = 10) -> list[str]:
         """Function names that begin with this."""
         return self.engine.suggest(prefix, k) if prefix.strip() else []
-
-    def structure(
-        self,
-        name: str,
-        relations: Sequence[Relation] = CALLS,
-        direction: Direction = "in",
-        depth: int = 1,
-        filters: Filters = NO_FILTERS,
-    ) -> Structure:
-        """What calls, extends, implements or uses the symbols of this name; with `out`, the other direction."""
-        return self._relatives.structure(name, relations, direction, depth, filters)
-
-    def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
-        return self._relatives.related(id_, "calls", "in", depth)
-
-    def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
-        return self._relatives.related(id_, "calls", "out", depth)
-
-    def near(self, name: str) -> list[str]:
-        """Names in the call graph that are spelt similarly to an unknown one."""
-        return self._relatives.near(name)
-
-    def unresolved_calls(self, function: Function) -> UnresolvedCalls:
-        """How many functions have a call of this name in their code and are not among its callers."""
-        symbol = call_name(function.func_name)
-        found = text_calls_lane(self.engine, symbol, self.settings.lane_depth, NO_FILTERS)
-        others = set(ids_of(found.hits)) - self._relatives.caller_ids(function.id)
-        return UnresolvedCalls(symbol, len(others), found.complete)
 
     def prepare(self, lane: str, progress: Progress = no_progress) -> None:
         """Load or build now what a lane (`tfidf`, `graph`) needs, instead of at its first query."""
@@ -347,13 +311,6 @@ class Searcher:
         return [bodies.get(id_, "") for id_ in ids]
 
 
-def lead(candidates: Sequence[Candidate], results: LaneResults) -> Sequence[Candidate]:
-    """The candidates with those of the leading lanes first."""
-    for lane in reversed(results.leading):
-        candidates = Candidates.of(candidates).led_by(lane, ranked=lane == PATH)
-    return candidates
-
-
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:
     """Raise if no lane answered: the user's error if there is one, the only lane's error, else all reasons."""
     if not failures:
@@ -380,9 +337,3 @@ class _Clock:
     @property
     def total(self) -> float:
         return (self._since - self._begin) * 1000
-
-    def copy(self) -> _Clock:
-        """A copy for one attempt; the next attempt starts from the same state."""
-        clock = _Clock()
-        clock._begin, clock._since, clock.timings = self._begin, self._since, dict(self.timings)
-        return clock

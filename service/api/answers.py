@@ -22,9 +22,9 @@ from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import Similar, cluster_of
+from treeline.search.relatives import Neighbour
 from treeline.search.spelling import Corrections
 from treeline.search.structural_answer import Exact, UnresolvedCalls
-from treeline.search.structure import Neighbour
 
 FACETS: tuple[Shared, ...] = ("language", "repo")
 FACET_VALUES = 20  # of each facet, the most frequent

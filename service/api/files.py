@@ -6,7 +6,8 @@ from apiflask import APIBlueprint
 from flask import Response
 from werkzeug.exceptions import NotFound
 
-from treeline.search.files import BINARY, Files, decoded, depths, lines_of
+from treeline.ingest.decoding import BINARY, decode
+from treeline.search.files import Files, depths, lines_of
 from treeline.service.api.answers import (
     DefinitionBody,
     EntryBody,
@@ -78,7 +79,7 @@ def file_body(files: Files, repo: str, path: str) -> FileBody:
     content, units = files.read(repo, path), files.units(repo, path)
     if content is None and not units:
         raise NotFound(f"There is no file {path} of {repo} in the index.")
-    text, encoding, _ = decoded(path, content) if content is not None else (None, "", False)
+    text, encoding, _ = decode(path, content) if content is not None else (None, "", False)
     entry = files.entry(repo, path)
     outline = [
         OutlineBody(

@@ -90,7 +90,7 @@ def search(
     if everywhere:
         answer, info = search_everywhere(query, settings)
         return show_found(answer, info, lambda: None, explain=explain, full=full, as_json=as_json)
-    searcher = open_searcher(settings, patient=True)
+    searcher = open_searcher(settings, once=True)
 
     def clusters() -> CorpusClusters | None:
         from treeline.search.overview import clusters_of
@@ -149,7 +149,7 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
     @contextmanager
     def opened(name: str) -> Iterator[LiveSearcher]:
         """An index for as long as it is asked: each keeps three dozen files open, and there may be a hundred."""
-        with closing(open_searcher(replace(settings, index=name), patient=True)) as searcher:
+        with closing(open_searcher(replace(settings, index=name), once=True)) as searcher:
             infos[name] = searcher.info
             yield searcher
 
@@ -183,7 +183,7 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
     """
     from treeline.search.live import open_searcher
 
-    searcher = open_searcher(target_settings(engine, name), patient=True)
+    searcher = open_searcher(target_settings(engine, name), once=True)
     try:
         found = choose_function(searcher, function, repo, path_prefix)
         callers, callees = searcher.callers(found.id), searcher.callees(found.id)
@@ -215,7 +215,7 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
     from treeline.search.live import open_searcher
     from treeline.search.overview import find_similar
 
-    searcher = open_searcher(target_settings(engine, name), patient=True)
+    searcher = open_searcher(target_settings(engine, name), once=True)
     try:
         found = choose_function(searcher, function, repo, path_prefix)
         like = find_similar(searcher, found.id, k)

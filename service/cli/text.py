@@ -17,8 +17,8 @@ from treeline.engine.protocol import IndexInfo
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
 from treeline.search.lanes.graph import relation_of
+from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import UnresolvedCalls
-from treeline.search.structure import Neighbour
 from treeline.service.present.text import ROUTES, STAGES, describe_neighbours, distinct_functions, summary, visible
 
 if TYPE_CHECKING:

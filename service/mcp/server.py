@@ -22,9 +22,9 @@ from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
+from treeline.search.relatives import Neighbour
 from treeline.search.settings import Settings
 from treeline.search.structural_answer import UnresolvedCalls
-from treeline.search.structure import Neighbour
 from treeline.service.mcp.library import Library
 from treeline.service.mcp.text import MIN_BUDGET, Item, numbered_lines, within_budget
 from treeline.service.present.text import describe_neighbours, distinct_functions, visible, web_address

@@ -20,11 +20,12 @@ from treeline.corpus.errors import TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
 from treeline.engine.hits import Hit
+from treeline.ingest.decoding import decode
 from treeline.ingest.state import ARTIFACT as STATE
 from treeline.ingest.state import sources_in
 from treeline.search.answer import signature_of
-from treeline.search.files import Files, FolderEntry, References, at_line, decoded, depths, lines_of
-from treeline.search.structure import Neighbour
+from treeline.search.files import Files, FolderEntry, References, at_line, depths, lines_of
+from treeline.search.relatives import Neighbour
 from treeline.service import jobs
 from treeline.service.http import guard
 from treeline.service.http.context import context
@@ -260,7 +261,7 @@ def unit_panel(files: Files, view: FileView, line: int) -> Response:
     found = searcher.function(unit.id) if unit is not None else None
     if unit is None or found is None:
         return Response(render_template("unit_panel.html", unit=None), headers={"Cache-Control": CACHE})
-    callers, callees = searcher.callers(unit.id), searcher.callees(unit.id)
+    callers, callees = searcher.relatives.callers(unit.id), searcher.relatives.callees(unit.id)
     page = render_template(
         "unit_panel.html",
         unit=place_view(unit.id, unit.address),
@@ -281,7 +282,7 @@ def file_view(files: Files, repo: str, path: str, content: bytes) -> FileView:
     key = f"{files.searcher.info.identity}\0{repo}\0{path}"
     if (known := cache.get(key)) is not None:
         return known
-    text, encoding, exact = decoded(path, content)
+    text, encoding, exact = decode(path, content)
     units = files.units(repo, path)
     entry = files.entry(repo, path)
     lines = file_lines(text, entry.language if entry else "", _Links(units, files.references(units)))

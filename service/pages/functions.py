@@ -17,8 +17,8 @@ from treeline.graph.tree import FUNCTION, KINDS
 from treeline.search.location import Locations
 from treeline.search.overview import find_similar, locations
 from treeline.search.query import parse
+from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import UnresolvedCalls
-from treeline.search.structure import Neighbour
 from treeline.service.api.functions import find
 from treeline.service.http.context import context
 from treeline.service.pages.results import PlaceView, has_whole_text, place_view

@@ -10,8 +10,8 @@ from urllib.parse import quote, urlsplit
 from markupsafe import Markup, escape
 
 from treeline.corpus.counting import counted
+from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import first_named
-from treeline.search.structure import Neighbour
 
 # Controls except tab and newline, bidirectional controls, zero-width and other invisible characters.
 INVISIBLE = re.compile(

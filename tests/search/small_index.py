@@ -18,7 +18,7 @@ from treeline.graph.callgraph.build import build
 from treeline.graph.references import FileFacts
 from treeline.graph.tree import dump, grow
 from treeline.rerank.language import named
-from treeline.search.executor import in_turn
+from treeline.search.executor import Inline
 from treeline.search.plan import Plan, Planner, route
 from treeline.search.query import Query
 from treeline.search.settings import Settings
@@ -143,4 +143,4 @@ class EmptyIndex:
 
 def plan_for(query: Query) -> Plan:
     """The plan that an empty index makes of a query."""
-    return Planner(cast(Engine, EmptyIndex()), Settings()).plan(query, in_turn)
+    return Planner(cast(Engine, EmptyIndex()), Settings()).plan(query, Inline().run)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.search.small_index import shipped, small_store
 from treeline.corpus.errors import EngineUnavailable
-from treeline.search.executor import OVERDUE, WORKERS
+from treeline.search.executor import OVERDUE, WORKERS, Inline
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
@@ -137,9 +137,9 @@ def test_a_command_that_searches_once_waits_for_every_lane(engine: Any, mode: st
         sleep(0.5)
         return engine.knn(*args, **named)
 
-    patient = Searcher(
-        Failing(engine, knn=slow), {shipped().name: shipped()}, Settings(lane_timeout=0.05), patient=True
+    once = Searcher(
+        Failing(engine, knn=slow), {shipped().name: shipped()}, Settings(lane_timeout=0.05), executor=Inline()
     )
-    answer = patient.search(Query("convert int to string", mode=mode))
+    answer = once.search(Query("convert int to string", mode=mode))
     assert answer.results[0].function.func_name == "int_to_string"
     assert not answer.degraded

@@ -95,7 +95,7 @@ def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("direction")
     read = ReadOptions() if request.param == "everything" else ReadOptions(kinds=frozenset({"function", "method"}))
     loaded(folder / "home", project(folder / "models", FILES), read=read)
-    found = open_searcher(Settings(home=str(folder / "home"), index=NAME, lane_timeout=30), patient=True)
+    found = open_searcher(Settings(home=str(folder / "home"), index=NAME, lane_timeout=30), once=True)
     yield found
     found.close()
 

@@ -20,6 +20,7 @@ from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
 from treeline.search.answer import Result
+from treeline.search.executor import Inline
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
@@ -84,7 +85,7 @@ def engines(
 def searchers(engines: tuple[Engine, Engine]) -> tuple[Searcher, Searcher]:
     encoders = {spec.name: load_encoder(spec.name) for spec in engines[0].info.encoders}
     given = {name: encoder for name, encoder in encoders.items() if encoder is not None}
-    one, other = (Searcher(engine, given, Settings(), patient=True) for engine in engines)
+    one, other = (Searcher(engine, given, Settings(), executor=Inline()) for engine in engines)
     return one, other
 
 

@@ -59,7 +59,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSearcher]
     folder = tmp_path_factory.mktemp("exact-units")
     home = folder / "home"
     loaded(home, project(folder / "zoo", FILES), read=ReadOptions())
-    searcher = open_searcher(Settings(home=str(home), index=NAME, lane_timeout=30), patient=True)
+    searcher = open_searcher(Settings(home=str(home), index=NAME, lane_timeout=30), once=True)
     yield searcher
     searcher.close()
 
@@ -115,7 +115,7 @@ def test_what_an_inner_function_has_is_not_the_outer_ones(tmp_path: Path) -> Non
         project(tmp_path / "zoo", {"view.js": f"function outer(steps) {{\n{inner}  return inner(steps);\n}}\n"}),
         read=ReadOptions(),
     )
-    searcher = open_searcher(Settings(home=str(tmp_path / "home"), index=NAME, lane_timeout=30), patient=True)
+    searcher = open_searcher(Settings(home=str(tmp_path / "home"), index=NAME, lane_timeout=30), once=True)
     answer = searcher.search(Query("what calls zoom"))
     assert answer.exact is not None
     assert answer.exact.unresolved_calls == 1

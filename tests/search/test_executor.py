@@ -144,10 +144,10 @@ def test_a_forked_process_makes_threads_of_its_own(side_by_side: Executor) -> No
 
 
 def test_a_call_that_ends_just_when_it_is_late_is_not_overdue() -> None:
-    pool, replies = module._Pool(1), SimpleQueue[module._Call]()
-    call = module._Call("lane", lambda: "found", replies, copy_context())
-    assert pool.submit(call)
+    pool, replies = module._Pool("lane", 1), SimpleQueue[module._Call]()
+    call = module._Call("lane", lambda: "found", pool, replies, copy_context())
+    pool.submit([call])
     assert replies.get(timeout=LONG) is call
-    assert not pool.give_up(call)
+    assert not call.give_up()
     assert (call.value, call.overdue, pool.overdue) == ("found", False, 0)
     pool.tasks.put(None)

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.decoding import decode
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
-from treeline.search.files import Files, FolderEntry, Target, at_line, decoded, depths, lines_of
+from treeline.search.files import Files, FolderEntry, Target, at_line, depths, lines_of
 from treeline.search.live import open_searcher
 from treeline.search.settings import Settings
 
@@ -165,7 +166,7 @@ def test_a_path_is_completed_by_one_step_whatever_its_case(files: Files) -> None
     ],
 )
 def test_a_file_is_shown_in_its_encoding(path: str, content: bytes, expected: tuple[str, str, bool]) -> None:
-    text, encoding, exact = decoded(path, content)
+    text, encoding, exact = decode(path, content)
     assert (text, encoding, exact) == expected
 
 

@@ -17,7 +17,6 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import Store
 from treeline.rerank.candidates import Candidate
 from treeline.search import live
-from treeline.search import searcher as searcher_module
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.overview import cluster_of, clusters_of, find_similar, locations, overview
 from treeline.search.query import Query
@@ -186,7 +185,6 @@ def test_no_search_fails_while_generations_come_and_go(tmp_path: Path) -> None:
 def test_an_old_generation_is_closed_when_its_last_search_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = small_store(tmp_path)
     searcher = LiveSearcher(store, "small")
-    monkeypatch.setattr(searcher_module, "PATIENCE", 60.0)  # a search that was given up would keep it open
     closed: list[str] = []
     with searcher.searcher() as old:
         close = old.engine.close

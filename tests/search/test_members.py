@@ -62,7 +62,7 @@ def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         load(open_store(settings), name, [open_source(str(source))], LoadOptions(work=home / ".loading", workers=0))
     else:
         loaded(home, source, read=ReadOptions())
-    found = open_searcher(settings, patient=True)
+    found = open_searcher(settings, once=True)
     yield found
     found.close()
     if request.param == "elasticsearch":

@@ -191,7 +191,7 @@ def test_a_fast_search_imports_no_onnx_runtime(tmp_path: Path) -> None:
     program = (
         "import sys; from treeline.search.live import open_searcher; from treeline.search.settings import Settings\n"
         "from treeline.search.query import Query\n"
-        f"searcher = open_searcher(Settings(home={str(tmp_path)!r}), {NAME!r}, patient=True)\n"
+        f"searcher = open_searcher(Settings(home={str(tmp_path)!r}), {NAME!r}, once=True)\n"
         "assert searcher.search(Query('read a file')).results; searcher.close()\n"
         "print({'onnxruntime', 'treeline.encoder.pairs'} & sys.modules.keys())"
     )

@@ -1,116 +1,116 @@
-"""Searches one after the other on one thread: what hangs there is left behind and tried another way."""
+"""Searches that compute here take turns, and their lanes run one after the other; what hangs holds up no other."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter, sleep
-from typing import TypeVar
 
 import pytest
 
 from treeline.corpus.errors import InputError
-from treeline.search.executor import SEARCH, Executor
+from treeline.search.executor import TURN_TIMEOUT_S, Executor, Outcome
 
-SHORT, LONG = 0.5, 60.0  # seconds of patience: with what hangs, and with what must not be given up on a busy machine
-
-
-Value = TypeVar("Value")
-
-
-class Thread:
-    """The searches' thread, with so much patience for each of them."""
-
-    def __init__(self) -> None:
-        self.executor, self.patience = Executor(), LONG
-
-    def run(self, work: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
-        try:
-            return self.executor.call(SEARCH, work, self.patience)
-        except TimeoutError:
-            return otherwise()
+LONG = 60.0  # seconds; nothing that answers takes as long, also on a busy machine
+LANES = ("a", "b", "c")
+TIMEOUTS = dict.fromkeys(LANES, LONG)
 
 
 @pytest.fixture
-def computing() -> Iterator[Thread]:
-    made = Thread()
+def executor() -> Iterator[Executor]:
+    made = Executor()
     yield made
-    made.executor.close()
+    made.close()
 
 
-def never() -> str:
-    raise AssertionError("the careful way was not needed")
-
-
-def idle(computing: Thread) -> None:
-    """Wait until the thread has noticed that what hung on it came back."""
-    patience = perf_counter() + LONG
-    while computing.executor.overdue():
-        assert perf_counter() < patience
+def wait_for_threads(executor: Executor) -> None:
+    """Wait until the threads have noticed that what hung on them came back."""
+    until = perf_counter() + LONG
+    while executor.overdue():
+        assert perf_counter() < until
         sleep(0.01)
 
 
-def test_many_askers_are_served_by_one_thread_each_with_its_own_answer(computing: Thread) -> None:
-    def ask(number: int) -> tuple[int, int]:
-        return computing.run(lambda: (number, threading.get_ident()), lambda: (-1, 0))
+def test_searches_take_turns_and_run_their_lanes_in_one_thread(executor: Executor) -> None:
+    running: list[int] = []
 
-    with ThreadPoolExecutor(8) as askers:
-        answers = list(askers.map(ask, range(200)))
-    assert [number for number, _ in answers] == list(range(200))
-    assert len({thread for _, thread in answers}) == 1
+    def search(number: int) -> Outcome[tuple[int, int]]:
+        def lane() -> tuple[int, int]:
+            running.append(number)
+            alone = len(running)
+            sleep(0.001)
+            running.remove(number)
+            return alone, threading.get_ident()
+
+        with executor.turn(computes_here=True) as run:
+            return run(dict.fromkeys(LANES, lane), TIMEOUTS)
+
+    with ThreadPoolExecutor(4) as clients:
+        outcomes = list(clients.map(search, range(12)))
+    assert all(outcome.values.keys() == set(LANES) for outcome in outcomes)
+    assert all(alone == 1 for outcome in outcomes for alone, _ in outcome.values.values())
+    assert all(len({thread for _, thread in outcome.values.values()}) == 1 for outcome in outcomes)
 
 
-def test_what_is_raised_there_is_raised_here(computing: Thread) -> None:
-    def refuse() -> str:
+def test_a_search_that_computes_elsewhere_takes_no_turn(executor: Executor) -> None:
+    meeting = threading.Barrier(len(LANES), timeout=LONG)
+    with (
+        executor.turn(computes_here=True),
+        executor.turn(computes_here=False) as run,
+    ):
+        assert run({lane: lambda: str(meeting.wait()) for lane in LANES}, TIMEOUTS).failures == {}
+
+
+def test_what_a_search_raises_gives_the_turn_to_the_next(executor: Executor) -> None:
+    with pytest.raises(InputError, match="no"), executor.turn(computes_here=True):
         raise InputError("no")
-
-    with pytest.raises(InputError, match="no"):
-        computing.run(refuse, never)
-    assert computing.run(lambda: "still there", never) == "still there"
+    with executor.turn(computes_here=True) as run:
+        assert run == executor.run_in_turn
 
 
-def test_what_hangs_is_tried_the_other_way_and_later_ones_do_not_wait_for_it(computing: Thread) -> None:
-    release, begun = threading.Event(), threading.Event()
+def test_a_search_waits_for_the_one_before_only_so_long(executor: Executor) -> None:
+    with executor.turn(computes_here=True):
+        begin = perf_counter()
+        with executor.turn(computes_here=True) as run:
+            assert run == executor.run
+        assert TURN_TIMEOUT_S <= perf_counter() - begin < LONG
+
+
+def test_lanes_behind_one_that_hangs_are_run_once_beside_it(executor: Executor) -> None:
+    release, runs = threading.Event(), list[str]()
 
     def hang() -> str:
-        begun.set()
-        release.wait(600)
+        runs.append("hung")
+        release.wait(LONG)
         return "late"
 
-    computing.patience = SHORT
-    while not begun.is_set():  # a thread that is slow to begin is given up before
-        begin = perf_counter()
-        assert computing.run(hang, lambda: "careful") == "careful"
-        assert perf_counter() - begin >= SHORT
+    def quick() -> str:
+        runs.append("quick")
+        return "hit"
+
     begin = perf_counter()
-    for _ in range(200):
-        assert computing.run(lambda: "quick", lambda: "careful") == "careful"
-    assert perf_counter() - begin < 200 * SHORT / 2
-    computing.patience = LONG
+    outcome = executor.run_in_turn({"hung": hang, "quick": quick}, {"hung": 1.0, "quick": LONG})
+    assert perf_counter() - begin < LONG / 2
+    assert outcome.values == {"quick": "hit"}
+    assert outcome.failures == {"hung": "no answer within 1 s"}
     release.set()
-    idle(computing)
-    assert computing.run(lambda: "quick again", never) == "quick again"
+    wait_for_threads(executor)
+    assert executor.run_in_turn({"hung": lambda: "back"}, {"hung": LONG}).values == {"hung": "back"}
+    assert runs == ["hung", "quick"]
 
 
-def test_one_that_was_given_up_before_its_turn_is_not_begun(computing: Thread) -> None:
-    release, hanging, begun = threading.Event(), threading.Event(), threading.Event()
-
-    def hang() -> bool:
-        hanging.set()
-        return release.wait(600)
+def test_a_lane_that_was_given_up_before_it_began_does_not_begin(executor: Executor) -> None:
+    release, begun = threading.Event(), threading.Event()
 
     def mark() -> bool:
         begun.set()
         return True
 
-    with ThreadPoolExecutor(2) as askers:
-        first = askers.submit(computing.run, hang, lambda: False)
-        assert hanging.wait(LONG)
-        computing.patience = SHORT
-        second = askers.submit(computing.run, mark, lambda: False)
-        assert not second.result()
-        computing.patience = LONG
-        release.set()
-        assert first.result()
-    idle(computing)
-    assert computing.run(lambda: "next", never) == "next"
+    def hang() -> bool:
+        return release.wait(LONG)
+
+    outcome = executor.run_in_turn({"hung": hang, "behind": mark}, {"hung": 0.2, "behind": 0.1})
+    assert outcome.values == {}
+    release.set()
+    wait_for_threads(executor)
+    assert executor.run_in_turn({"next": lambda: "next"}, {"next": LONG}).values == {"next": "next"}
     assert not begun.is_set()

@@ -215,22 +215,22 @@ def test_callees_of_the_top_hits_can_be_pulled_in(searcher: Searcher) -> None:
 
 
 def test_structure_callers_and_callees_by_name_and_id(searcher: Searcher) -> None:
-    asked = searcher.structure("parse_url")
+    asked = searcher.relatives.structure("parse_url")
     assert [seed.name for seed in asked.seeds] == ["parse_url"]
     (caller,) = asked.neighbours
     assert (caller.name, caller.relation, caller.how, caller.via) == ("Client.send", "calls", "import", "parse_url")
-    assert [one.name for one in searcher.callees(caller.id)] == ["Client.open", "parse_url"]
-    assert [one.name for one in searcher.callers(caller.id)] == ["fetch_page"]
-    assert searcher.callers("00" * 16) == []
+    assert [one.name for one in searcher.relatives.callees(caller.id)] == ["Client.open", "parse_url"]
+    assert [one.name for one in searcher.relatives.callers(caller.id)] == ["fetch_page"]
+    assert searcher.relatives.callers("00" * 16) == []
 
 
 def test_callers_that_are_only_counted_are_not_looked_up(searcher: Searcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who lists them has them already; a cluster would be asked once more."""
     (hit,) = searcher.engine.named("parse_url", 2)
     (function,) = searcher.engine.fetch([hit.id])
-    assert [one.name for one in searcher.callers(hit.id)] == ["Client.send"]
+    assert [one.name for one in searcher.relatives.callers(hit.id)] == ["Client.send"]
     monkeypatch.setattr(type(searcher.engine), "locate", None)
-    assert searcher.unresolved_calls(function).functions == 0
+    assert searcher.relatives.unresolved_calls(function).functions == 0
 
 
 def test_definitions_of_one_name_in_a_file_are_each_at_their_own_line(tmp_path: Path) -> None:
@@ -239,8 +239,8 @@ def test_definitions_of_one_name_in_a_file_are_each_at_their_own_line(tmp_path: 
     publish(store, *parsed({"links.py": f"{links}\ndef outer():\n    return is_link(1)\n"}))
     searcher = Searcher(store.open(NAME), {shipped().name: shipped()})
     (hit,) = searcher.engine.named("outer", 1)
-    assert sorted(one.line for one in searcher.callees(hit.id)) == [2, 5]
-    assert sorted(one.line for one in searcher.structure("outer", direction="out").neighbours) == [2, 5]
+    assert sorted(one.line for one in searcher.relatives.callees(hit.id)) == [2, 5]
+    assert sorted(one.line for one in searcher.relatives.structure("outer", direction="out").neighbours) == [2, 5]
     searcher.close()
 
 

@@ -1,0 +1,128 @@
+"""What calls, extends or uses a symbol, and what the symbol calls, extends or uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from treeline.corpus.frozen import frozen
+from treeline.corpus.function import Function
+from treeline.engine.hits import ids_of
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
+from treeline.graph.callgraph import CallGraph, Direction, GraphSymbol, Step
+from treeline.graph.references import Relation
+from treeline.search.lanes.graph import call_name, text_calls_lane
+from treeline.search.structural_answer import UnresolvedCalls
+from treeline.search.structure import CALLS, NEAR_NAMES, seeds_of
+
+
+@frozen
+class Neighbour:
+    """A symbol that a walk reached. `id` is empty for a class or a module, which has no function id."""
+
+    id: str
+    name: str
+    kind: str
+    repo: str
+    path: str
+    language: str
+    line: int
+    relation: Relation
+    depth: int
+    how: str  # how the name in the source was resolved
+    via: str  # the symbol it was reached from
+
+
+@frozen
+class Structure:
+    """The symbols of a name, and everything reached from them, nearest first."""
+
+    seeds: tuple[GraphSymbol, ...]
+    neighbours: tuple[Neighbour, ...]
+
+
+class Relatives:
+    """Finds relatives of symbols in one open generation; none if the index has no call graph."""
+
+    def __init__(self, engine: Engine, graph: Callable[[], CallGraph | None], depth: int) -> None:
+        """`graph` loads the call graph on first use; `depth` is how many functions are read for unresolved calls."""
+        self._engine, self._graph, self._depth = engine, graph, depth
+
+    def structure(
+        self,
+        name: str,
+        relations: Sequence[Relation] = CALLS,
+        direction: Direction = "in",
+        depth: int = 1,
+        filters: Filters = NO_FILTERS,
+    ) -> Structure:
+        """What calls, extends, implements or uses the symbols of this name; with `out`, the other direction."""
+        graph = self._graph()
+        if graph is None:
+            return Structure((), ())
+        nodes = graph.named(name, filters.repo)
+        steps = graph.walk(seeds_of(graph, nodes, relations), relations, direction, depth)
+        return Structure(tuple(map(graph.symbol, nodes)), tuple(self._neighbours(graph, steps)))
+
+    def related(
+        self, id_: str, relation: Relation = "calls", direction: Direction = "in", depth: int = 1
+    ) -> list[Neighbour]:
+        """The relatives of one function."""
+        graph = self._graph()
+        node = None if graph is None else graph.node_of(id_)
+        if graph is None or node is None:
+            return []
+        return self._neighbours(graph, graph.walk([node], (relation,), direction, depth))
+
+    def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self.related(id_, "calls", "in", depth)
+
+    def callees(self, id_: str, depth: int = 1) -> list[Neighbour]:
+        return self.related(id_, "calls", "out", depth)
+
+    def unresolved_calls(self, function: Function) -> UnresolvedCalls:
+        """How many functions have a call of this name in their code and are not among its callers."""
+        symbol = call_name(function.func_name)
+        calls = text_calls_lane(self._engine, symbol, self._depth, NO_FILTERS)
+        return UnresolvedCalls(symbol, len(set(ids_of(calls.hits)) - self._caller_ids(function.id)), calls.complete)
+
+    def _caller_ids(self, id_: str) -> set[str]:
+        """The ids of a function's callers, without asking the engine."""
+        graph = self._graph()
+        node = None if graph is None else graph.node_of(id_)
+        if graph is None or node is None:
+            return set()
+        steps = graph.walk([node], CALLS, "in")
+        return {caller for ids in graph.ids_of([step.node for step in steps]) for caller in ids}
+
+    def near(self, name: str) -> list[str]:
+        """Names in the graph that are spelt similarly to an unknown one."""
+        graph = self._graph()
+        return [] if graph is None else graph.near(name, NEAR_NAMES)
+
+    def _neighbours(self, graph: CallGraph, steps: Iterable[Step]) -> list[Neighbour]:
+        """The neighbours, with lines from the functions' addresses: all definitions of a name in a file share a node,
+        which only has the first one's line."""
+        found = list(_neighbours(graph, steps))
+        hits = self._engine.locate([one.id for one in found if one.id])
+        first = {hit.id: lines[0] for hit in hits if (lines := hit.address.lines)}
+        return [replace(one, line=first.get(one.id, one.line)) for one in found]
+
+
+def _neighbours(graph: CallGraph, steps: Iterable[Step]) -> Iterator[Neighbour]:
+    for step in steps:
+        symbol = graph.symbol(step.node)
+        for id_ in symbol.ids or ("",):
+            yield Neighbour(
+                id=id_,
+                name=symbol.name or symbol.path,
+                kind=symbol.kind,
+                repo=symbol.repo,
+                path=symbol.path,
+                language=symbol.language,
+                line=symbol.line,
+                relation=step.relation,
+                depth=step.depth,
+                how=step.how,
+                via=graph.symbol(step.via).name,
+            )
