@@ -59,7 +59,7 @@ class Candidate(NamedTuple):
 
 @frozen
 class RerankContext:
-    """What a re-ranker gets besides the list: the query, and functions that return vectors, texts and code by id."""
+    """The query, and functions that return vectors, texts and code by id, for a re-ranker."""
 
     query: str
     vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None

@@ -50,7 +50,7 @@ CHANGES_ASKED_FOR = re.compile(
 
 
 class PathFacts(NamedTuple):
-    """What the path alone says about a file."""
+    """Facts about a file from its path alone."""
 
     stem: frozenset[str]  # terms of the file's name
     folders: tuple[frozenset[str], ...]

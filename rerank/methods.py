@@ -1,4 +1,4 @@
-"""How each re-ranking method of the registry is made from the options, and the two trivial ones."""
+"""Makes each re-ranking method of the registry from the options; two trivial methods."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "QueryTraits", i
 
 
 class QueryTraits(NamedTuple):
-    """What fusion knows about a query: its kind (see `treeline.search.plan`) and its number of words."""
+    """The kind of a query (see `treeline.search.plan`) and its number of words, for fusion."""
 
     kind: str = ""
     words: int = 0

@@ -152,7 +152,7 @@ class Columns:
 
     @cached_property
     def definitions(self) -> Floats:
-        """How surely each candidate defines the name that is the whole query, 0 to 1.4, or has it as its heading."""
+        """From 0 to 1.4, how surely each candidate defines the name that the query is, or has it as its heading."""
         if not self.is_symbol:
             columns = zip(self.names, self.kinds, strict=True)
             return HEADING * np.array([kind == "section" and is_heading(name, self.query) for name, kind in columns])
@@ -377,8 +377,7 @@ def folder_name(columns: Columns) -> Floats:
 
 
 def home(columns: Columns) -> Floats | None:
-    """How many of the names in a sentence each repository defines, from 0 to 1; names that nothing defines are left
-    out."""
+    """The share of the names in a sentence that each repository defines; names that nothing defines do not count."""
     names = columns.symbols_in_sentence
     if not names or not columns.repos.any() or columns.is_symbol:
         return None
@@ -495,7 +494,7 @@ RULES = (
 
 
 def repository_share(columns: Columns) -> Floats | None:
-    """How often earlier results have used up the ranks that a repository is entitled to by its share."""
+    """Earlier results of the repository, in parts of the ranks that it is entitled to by its share."""
     if not columns.spreads or not columns.repos.any():
         return None
     entitled = np.maximum(1.0, PAGE * shares(columns.repos, columns.fused))[columns.repos]

@@ -51,7 +51,7 @@ class TreeRanking:
 
     @property
     def strength(self) -> float:
-        """How much divisors grow: 1 by default."""
+        """The growth of the divisors: 1 by default."""
         return self.diversity / max(1.0 - self.diversity, 1e-9)
 
     def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
@@ -68,7 +68,7 @@ class TreeRanking:
         return arrange(candidates, order, reasons=reasons)
 
     def gains(self, columns: Columns) -> list[Gain]:
-        """What each rule adds to the scores; it fades in with diversity, so 0 gives the fused order."""
+        """Each rule with its additions to the scores. They fade in with diversity, so 0 gives the fused order."""
         gains: list[Gain] = []
         for rule in self._applicable(RULES, columns):
             if (values := rule.measure(columns)) is not None:
@@ -78,7 +78,7 @@ class TreeRanking:
         return gains
 
     def divisors(self, columns: Columns) -> Floats:
-        """What each score is divided by, because of earlier candidates of the same clusters."""
+        """The divisor of each score, which grows with earlier candidates of the same clusters."""
         divisors = np.ones(len(columns))
         for rule in self._applicable(DIVISORS, columns):
             if (values := rule.measure(columns)) is not None:

@@ -80,7 +80,7 @@ class Answer:
 
     @property
     def exact_results(self) -> int:
-        """How many results at the head of the list are the exact answer to a structural question."""
+        """The number of results at the head of the list that are the exact answer to a structural question."""
         return self.exact.functions if self.exact else 0
 
     @property

@@ -39,7 +39,7 @@ LATE, HANGING = "no answer within", "does not answer"  # how reasons for a missi
 
 @frozen
 class Outcome(Generic[Value]):
-    """What came back in time, why the rest is missing, and the milliseconds each call took."""
+    """The values that came back in time, the reasons for the others, and the milliseconds of each call."""
 
     values: dict[str, Value] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
@@ -170,8 +170,8 @@ class Executor:
 
     @contextmanager
     def turn(self, *, computes_here: bool) -> Iterator[Run]:
-        """How a search runs its calls: in turn while it is the only one, else in parallel. One that waits for a server
-        or a large model takes no turn."""
+        """The way for a search to run its calls: in turn while it is alone, else in parallel. One that waits for a
+        server or a large model takes no turn."""
         self._check_process()
         turn = self._turn
         is_alone = computes_here and turn.acquire(timeout=TURN_TIMEOUT_S)

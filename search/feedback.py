@@ -77,7 +77,7 @@ def similarity(ours: frozenset[str], theirs: frozenset[str]) -> float:
 
 @frozen
 class Lift:
-    """How many places votes move a result (negative: down), and the counts behind it."""
+    """The number of places that votes move a result (negative: down), and the counts behind it."""
 
     places: float
     ups: float

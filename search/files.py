@@ -33,7 +33,7 @@ class FolderEntry(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a name refers to."""
+    """The definition that a name refers to."""
 
     repo: str
     path: str
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 @frozen
 class References:
-    """What names refer to: in the whole file, and in the lines of one unit, which takes precedence."""
+    """The targets of names: in the whole file, and in the lines of one unit, which takes precedence."""
 
     everywhere: dict[str, Target] = field(default_factory=dict)
     inside: tuple[tuple[int, int, dict[str, Target]], ...] = ()
@@ -106,7 +106,7 @@ class Files:
         return sorted(hits, key=lambda hit: (lines_of(hit)[0], -lines_of(hit)[1]))
 
     def references(self, units: Sequence[Hit]) -> References:
-        """What the call graph resolved the names in these units to. A name with two targets is left out."""
+        """The targets of the names in these units by the call graph. A name with two targets is left out."""
         graph = self.searcher.graph
         if graph is None or len(units) > MOST_UNITS:
             return References()

@@ -164,7 +164,7 @@ class Generations:
 
     @property
     def passed_over(self) -> str:
-        """Why the newest generation is not in use; empty if it is."""
+        """The reason that the newest generation is not in use; empty if it is."""
         return self._passed_over[1] if self._passed_over else ""
 
     def refresh(self) -> bool:

@@ -117,7 +117,7 @@ class Route:
 
 @frozen
 class Plan:
-    """What a search looks for and how."""
+    """The words, filters, route and lanes of one search."""
 
     query: Query  # as asked
     words: str  # its text without filters and excluded words, as typed
@@ -199,7 +199,7 @@ class Planner:
         return replace(plan, language=named(plan.text))
 
     def hints(self, plan: Plan, *, found: bool, excluded: bool) -> list[str]:
-        """What the query asks for that the index does not have: its filters if nothing was found, else its language.
+        """Sentences about what the index does not have: the query's filters if nothing was found, else its language.
         `excluded`: results were dropped because they contain an excluded word."""
         hints = [] if found or plan.filters == NO_FILTERS else filter_hints(plan.filters, self._facets)
         if excluded and not found:

@@ -1,4 +1,4 @@
-"""What calls, extends or uses a symbol, and what the symbol calls, extends or uses."""
+"""The relatives of a symbol: everything that calls, extends or uses it, or that it calls, extends or uses."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Relatives:
         depth: int = 1,
         filters: Filters = NO_FILTERS,
     ) -> Structure:
-        """What calls, extends, implements or uses the symbols of this name; with `out`, the other direction."""
+        """Everything that calls, extends, implements or uses symbols of this name; with `out`, the other way round."""
         graph = self._graph()
         if graph is None:
             return Structure((), ())
@@ -81,7 +81,7 @@ class Relatives:
         return self.related(id_, "calls", "out", depth)
 
     def unresolved_calls(self, function: Function) -> UnresolvedCalls:
-        """How many functions have a call of this name in their code and are not among its callers."""
+        """The number of functions with a call of this name in their code that are not among its callers."""
         symbol = call_name(function.func_name)
         calls = text_calls_lane(self._engine, symbol, self._depth, NO_FILTERS)
         return UnresolvedCalls(symbol, len(set(ids_of(calls.hits)) - self._caller_ids(function.id)), calls.complete)

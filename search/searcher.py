@@ -167,7 +167,7 @@ class Searcher:
         )
 
     def _hints(self, results: LaneResults) -> tuple[str, ...]:
-        """Why nothing was found, or what the query asks for that the index does not have."""
+        """Sentences that say why nothing was found, or what the index does not have."""
         hints = self._planner.hints(results.plan, found=bool(results.found), excluded=results.excluded)
         missing = results.no_match if results.plan.required and not results.found else ""
         return tuple(filter(None, (missing, results.cut_short, *hints)))

@@ -196,7 +196,7 @@ def open_store(settings: Settings) -> Store:
 
 
 def cluster(settings: Settings) -> dict[str, Any]:
-    """Where the Elasticsearch cluster is, and how to sign in: arguments of `connect` and `ElasticsearchStore`."""
+    """The addresses and credentials of the Elasticsearch cluster, arguments of `connect` and `ElasticsearchStore`."""
     return {
         "urls": split_commas(settings.elasticsearch_url),
         "user": settings.elasticsearch_user,

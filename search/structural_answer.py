@@ -19,7 +19,7 @@ NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", 
 
 @frozen
 class UnresolvedCalls:
-    """How many functions contain a call of this name that is not in the graph: of something else, or unresolved."""
+    """The number of functions with a call of this name that is not in the graph: of something else, or unresolved."""
 
     symbol: str  # as the call is written
     functions: int

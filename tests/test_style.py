@@ -37,8 +37,6 @@ QUESTION_WORDS_LEFT = {
     "engine": 13,
     "eval": 4,
     "ingest": 39,
-    "rerank": 10,
-    "search": 17,
     "service": 37,
 }
 

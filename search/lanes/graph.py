@@ -123,7 +123,7 @@ def graph_lane(
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
-    """What the given functions call directly, in their order."""
+    """The functions that these call directly, in their order."""
     nodes = [node for id_ in ids if (node := graph.node_of(id_)) is not None]
     found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), filters)
     return replace(_first(found, k), lane=CALLEES)
@@ -176,7 +176,7 @@ def call_name(name: str) -> str:
 
 
 def calls_in(function: Function, symbol: str) -> int:
-    """How often the function's code contains the call. Its own definition does not count, nor does an outline."""
+    """The number of calls in the function's code. Its own definition does not count, nor does an outline."""
     if function.kind not in CALLERS:
         return 0
     own = function.func_name.rpartition(".")[2] == symbol
@@ -186,7 +186,7 @@ def calls_in(function: Function, symbol: str) -> int:
 
 
 def mentions_in(function: Function, symbol: str) -> int:
-    """How often the function's code contains the name. Not in a definition of that name, nor in an outline."""
+    """The number of mentions in the function's code; 0 for a definition of that name and an outline."""
     if function.kind not in CALLERS or function.func_name.rpartition(".")[2] == symbol:
         return 0
     return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", function.code))
@@ -202,7 +202,7 @@ def relation_of(candidate: Candidate) -> str:
 
 
 def _possible(graph: CallGraph, steps: Sequence[Step], found: Sequence[str]) -> int:
-    """How many of the functions found were reached by an uncertain edge."""
+    """The number of these functions that were reached by an uncertain edge."""
     guesses = [step.node for step in steps if step.how == POSSIBLE]
     return len({id_ for ids in graph.ids_of(guesses) for id_ in ids}.intersection(found)) if guesses else 0
 
