@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +12,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.roles import folder_left_out, why_left_out
 from treeline.corpus.secrets import has_secret, is_secret_name
 from treeline.ingest.parsers.registry import LOCK_FILES, language_of, may_be_read
-from treeline.ingest.source import SENSITIVE, ReadOptions, readable
+from treeline.ingest.source import SENSITIVE, ReadOptions, read_plain, readable
 
 IGNORE_FILES = (".gitignore", ".treelineignore")
 # Git's own, which only the top of a repository has.
@@ -249,20 +247,6 @@ class IgnoreRules:
             if verdict is not None:
                 return verdict
         return False
-
-
-def read_plain(path: str | Path, limit: int) -> bytes | str:
-    """The content of a plain file that is not a link, or the reason why not."""
-    try:
-        # Neither a link nor a pipe that nobody writes to may hold us up.
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                return "not a plain file"
-            content = file.read(limit + 1)
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return content if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
 
 
 def ignore_text(top: Path, relative: str) -> str:

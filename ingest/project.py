@@ -26,7 +26,7 @@ from treeline.corpus.counting import counted
 from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
-from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, no_progress, readable, skip_reason
+from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, is_own, no_progress, readable, skip_reason
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -116,8 +116,9 @@ class Refreshed:
 def find_project(path: Path, home: Path) -> Project:
     """The project a path belongs to.
 
-    The nearest git root (also of a worktree or submodule) is a project. Outside of git it is the nearest folder that
-    already is one, else the folder itself. The file system's root is not: it holds far more than code.
+    The nearest git root (also of a worktree or submodule) is a project, if it is the caller's own: somebody else's
+    `.git` in a shared folder decides nothing. Outside of git it is the nearest folder that already is one, else the
+    folder itself. The file system's root is not: it holds far more than code.
     """
     folder = path.expanduser().resolve()
     if not folder.exists():
@@ -451,7 +452,7 @@ def _lock(database: sqlite3.Connection, patience: float) -> bool:
 def _is_git_root(folder: Path) -> bool:
     git = folder / ".git"
     # `is_dir` raises in a folder without permission; `access` returns False.
-    return os.access(git, os.F_OK) and (git.is_dir() or git.is_file())
+    return os.access(git, os.F_OK) and (git.is_dir() or git.is_file()) and is_own(folder, git)
 
 
 def _project(root: Path) -> Project:

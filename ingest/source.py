@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
@@ -186,6 +187,30 @@ def on_disk(root: Path, path: str) -> Path:
     if "\\x" not in path or os.path.lexists(file):
         return file
     return root / os.fsdecode(ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(path)))
+
+
+def read_plain(path: str | Path, limit: int, *, follow: bool = False) -> bytes | str:
+    """The content of a plain file (`follow`: or of one that a link leads to), or the reason why not."""
+    try:
+        # Neither a link nor a pipe that nobody writes to may hold us up.
+        handle = os.open(path, os.O_RDONLY | (0 if follow else os.O_NOFOLLOW) | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return "not a plain file"
+            content = file.read(limit + 1)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return content if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
+
+
+def is_own(*paths: Path) -> bool:
+    """Whether files belong to the caller; for root, also to the user behind sudo. Git trusts the same repositories."""
+    user, sudo = os.geteuid(), os.environ.get("SUDO_UID", "")
+    owners = {user, int(sudo)} if user == 0 and sudo.isdecimal() else {user}
+    try:
+        return all(path.stat().st_uid in owners for path in paths)
+    except OSError:
+        return False
 
 
 def skip_reason(digest: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from treeline.corpus.frozen import frozen
+from treeline.ingest.source import is_own, read_plain
 
 SETTINGS = {
     "core.hooksPath": os.devnull,
@@ -49,7 +50,6 @@ def git_environment() -> dict[str, str]:
 
 
 SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-REMOTE = re.compile(r'^\s*\[remote "origin"\][^\[]*?^\s*url\s*=\s*(\S+)', re.MULTILINE)
 SCP = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!//)(.+)")
 MAX_BYTES = 10_000_000
 
@@ -69,10 +69,12 @@ class Checkout:
 
 
 def checkout_of(folder: Path) -> Checkout | None:
-    """The checkout that a folder lies in, or None."""
+    """The checkout that a folder lies in, or None. One above the folder counts only if it is the caller's own."""
     folder = folder.resolve()
     for top in (folder, *folder.parents):
         git = top / ".git"
+        if top != folder and not is_own(top, git):
+            continue
         if git.is_file():
             written = read_git_file(git).removeprefix("gitdir:").strip()
             git = (top / written) if written else git
@@ -83,10 +85,22 @@ def checkout_of(folder: Path) -> Checkout | None:
 
 def _describe(top: Path, git: Path) -> Checkout:
     common = git / read_git_file(git / "commondir").strip() if (git / "commondir").is_file() else git
-    found = REMOTE.search(read_git_file(common / "config"))
-    host, repo = split_remote(found[1]) if found else ("", "")
+    host, repo = split_remote(_origin(read_git_file(common / "config")))
     sha = _head(git, common)
     return Checkout(top, repo, f"https://{host}/{repo}" if host and repo and sha else "", sha)
+
+
+def _origin(config: str) -> str:
+    """The URL of the remote `origin`, or ''."""
+    is_origin = False
+    for line in config.splitlines():
+        section, _, rest = line.strip().rpartition("]")
+        if section.startswith("["):
+            is_origin = section == '[remote "origin"'
+        name, _, value = (rest or line).partition("=")
+        if is_origin and name.strip().lower() == "url" and value.strip():
+            return value.split()[0]
+    return ""
 
 
 def split_remote(url: str) -> tuple[str, str]:
@@ -120,11 +134,9 @@ def _head(git: Path, common: Path) -> str:
 
 
 def read_git_file(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""
+    """The text of a plain file; '' for anything else."""
+    content = read_plain(path, MAX_BYTES, follow=True)
+    return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
 
 
 TIMEOUT_S = 30

@@ -23,7 +23,6 @@ from treeline.ingest.ignore import (
     folder_reason,
     ignore_text,
     is_source,
-    read_plain,
 )
 from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.parsers.units import FileLocation, parse_file
@@ -38,6 +37,7 @@ from treeline.ingest.source import (
     Stamp,
     Unit,
     UnitList,
+    read_plain,
     readable,
     skip_reason,
 )
