@@ -22,12 +22,14 @@ COPY engine engine
 COPY eval eval
 COPY graph graph
 COPY ingest ingest
+COPY models models
 COPY rerank rerank
 COPY search search
 COPY service service
 COPY treeline treeline
-# ONNX Runtime requires sympy, which only its tools import; torch does need it.
-RUN /opt/treeline/bin/pip install --no-cache-dir --no-deps --constraint constraints.txt . \
+# ONNX Runtime requires sympy, which only its tools import; torch does need it. Without ONNX Runtime the models are of no use.
+RUN if /opt/treeline/bin/pip show --quiet onnxruntime; then models=./models; fi \
+    && /opt/treeline/bin/pip install --no-cache-dir --no-deps --constraint constraints.txt . $models \
     && /opt/treeline/bin/python scripts/remove_unused_grammars.py \
     && if ! /opt/treeline/bin/pip show --quiet torch; then /opt/treeline/bin/pip uninstall --yes sympy mpmath; fi \
     && /opt/treeline/bin/pip uninstall --yes setuptools pip \

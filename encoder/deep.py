@@ -21,10 +21,11 @@ from treeline.corpus.errors import REBUILD, EncoderMismatch, ExtraMissing, Input
 from treeline.corpus.function import Function
 from treeline.encoder import standing
 from treeline.encoder.protocol import DEEP_ENCODER, Vectors, unit
-from treeline.encoder.static import SHIPPED, StaticEncoder
+from treeline.encoder.static import StaticEncoder
 from treeline.encoder.text import fields
 from treeline.encoder.tokens import Tokenizer
 
+PACKAGE = "treeline_models"
 CONFIG, MODEL = "deep.json", "deep.onnx"
 FIELDS = ("name", "place", "docstring", "code")  # the order of a function's tokens; numbered from 1, 0 is padding
 QUESTION, ASKED = 5, 24  # the field of a question's tokens, and how many of them are read
@@ -38,8 +39,9 @@ Sequenced = tuple[list[int], list[int]]  # token ids, and the field of each
 class DeepEncoder:
     """Reads with a transformer (ONNX Runtime, no torch) on top of the shipped static encoder."""
 
-    def __init__(self, folder: Path = SHIPPED, name: str = "") -> None:
+    def __init__(self, folder: Path | None = None, name: str = "") -> None:
         """The model is opened for the first text that it reads."""
+        folder = folder or shipped_folder()
         self._static = StaticEncoder.shipped()
         config = _read(folder)
         try:
@@ -110,6 +112,17 @@ class DeepEncoder:
     @cached_property
     def _session(self) -> Any:
         return open_model(self._model, INPUTS, OUTPUT, "deep encoder")
+
+
+def shipped_folder() -> Path:
+    """The folder of the shipped transformers: the package treeline-models, or `models/` of this checkout."""
+    beside = Path(__file__).resolve().parents[1] / "models" / PACKAGE
+    if (beside / MODEL).is_file():
+        return beside
+    package = find_spec(PACKAGE)
+    if package is None or package.origin is None:
+        raise ExtraMissing(PACKAGE)
+    return Path(package.origin).parent
 
 
 def open_model(path: Path, inputs: Sequence[str], output: str, what: str, threads: int = 0) -> Any:

@@ -32,9 +32,10 @@ from treeline.encoder.deep import (
     function_tokens,
     open_model,
     padded,
+    shipped_folder,
     text_tokens,
 )
-from treeline.encoder.static import SHIPPED, StaticEncoder
+from treeline.encoder.static import StaticEncoder
 
 CONFIG, MODEL = "rerank.json", "rerank.onnx"
 INPUTS, OUTPUT = ("ids", "fields"), "scores"
@@ -44,8 +45,9 @@ KIND = "model of questions and functions"
 class PairReader:
     """Scores functions for a question (ONNX Runtime, no torch); opens its model for the first one."""
 
-    def __init__(self, folder: Path = SHIPPED, threads: int = 0) -> None:
+    def __init__(self, folder: Path | None = None, threads: int = 0) -> None:
         """`threads` that run the model; 0: one per core."""
+        folder = folder or shipped_folder()
         self._tokenizer = StaticEncoder.shipped().tokenizer
         self._model, self._threads = folder / MODEL, threads or cores()
         try:

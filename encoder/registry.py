@@ -19,12 +19,12 @@ def load(name: str = DEFAULT_ENCODER, cache: Path | None = None) -> Encoder | No
     """
     if name == NO_ENCODER:
         return None
-    from treeline.encoder.static import SHIPPED, StaticEncoder, is_static
+    from treeline.encoder.static import StaticEncoder, is_static
 
     if is_light(name):
         return StaticEncoder.shipped(name)
     if is_shipped(name):
-        return _deep(SHIPPED, name, cache)
+        return _deep(None, name, cache)
     if is_static(Path(name)):
         return StaticEncoder(Path(name), name)
     folder = _folder(name)
@@ -86,16 +86,17 @@ def _check_folder(name: str, folder: Path | None) -> None:
         raise InputError(f"encoder {name!r} cannot be loaded: {wrong}", "give the folder of an encoder")
 
 
-def _deep(folder: Path, name: str, cache: Path | None) -> Encoder:
-    from treeline.encoder.deep import DeepEncoder, what_is_read
+def _deep(folder: Path | None, name: str, cache: Path | None) -> Encoder:
+    """The deep encoder in a folder; None: the shipped one."""
+    from treeline.encoder.deep import DeepEncoder, shipped_folder, what_is_read
 
-    encoder = DeepEncoder.shipped(name) if is_shipped(name) else DeepEncoder(folder, name)
+    encoder = DeepEncoder(folder, name) if folder else DeepEncoder.shipped(name)
     if cache is None:
         return encoder
     from treeline.encoder.cache import CachedEncoder, digest
 
     encoder.check_runtime()
-    return CachedEncoder(encoder, cache, digest(folder), what_is_read)
+    return CachedEncoder(encoder, cache, digest(folder or shipped_folder()), what_is_read)
 
 
 def _transformer(name: str) -> Encoder:

@@ -1,4 +1,4 @@
-"""Print the project's dependencies, with those of the extras named in the first argument (separated by commas)."""
+"""Print the dependencies on other projects, with those of the extras in the first argument (separated by commas)."""
 
 import re
 import sys
@@ -10,4 +10,5 @@ optional = project["optional-dependencies"]
 extras = [name for name in "".join(sys.argv[1:]).split(",") if name]
 if "all" in extras:  # names the others
     extras = re.findall(r"[\w-]+", optional["all"][0].partition("[")[2])
-print(*project["dependencies"], *(line for name in extras for line in optional[name]), sep="\n")
+lines = [*project["dependencies"], *(line for name in extras for line in optional[name])]
+print(*(line for line in lines if not line.startswith("treeline-")), sep="\n")  # ours come from the checkout

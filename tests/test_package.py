@@ -16,13 +16,21 @@ from tests.elasticsearch_server import free_port
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+def built(project: Path, folder: Path) -> Path:
+    """The wheel of a project."""
     uv = Path(sys.executable).with_name("uv")
-    command: list[str | Path] = [uv, "build", "--quiet", "--wheel", "--out-dir", folder, ROOT]
+    command: list[str | Path] = [uv, "build", "--quiet", "--wheel", "--out-dir", folder, project]
     subprocess.run(command, check=True)
     return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_wheel_is_small(wheel: Path) -> None:
+    assert wheel.stat().st_size <= 20_000_000
 
 
 def test_the_wheel_has_one_import_name(wheel: Path) -> None:
@@ -40,12 +48,12 @@ def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
     assert files <= set(zipfile.ZipFile(wheel).namelist())
 
 
-def environment(folder: Path, requirement: str) -> Path:
-    """The scripts' folder of a new environment with the wheel and its dependencies."""
+def environment(folder: Path, *requirements: str) -> Path:
+    """The scripts' folder of a new environment with the wheels and their dependencies."""
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
     command: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", folder / "bin" / "python"]
-    subprocess.run([*command, "-c", ROOT / "constraints.txt", requirement], check=True)
+    subprocess.run([*command, "-c", ROOT / "constraints.txt", *requirements], check=True)
     return folder / "bin"
 
 
@@ -95,6 +103,24 @@ def test_the_installed_command_works_in_a_folder_with_packages_of_the_same_names
         process.communicate(timeout=60)
 
 
+@pytest.mark.slow
+def test_the_extra_deep_brings_the_models(
+    wheel: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    models = built(ROOT / "models", tmp_path_factory.mktemp("models"))
+    scripts = environment(tmp_path_factory.mktemp("deep"), f"{wheel}[deep]", str(models))
+    (tmp_path / "herd.py").write_text('def tame():\n    """Calm a herd."""\n    return 1\n', encoding="utf-8")
+    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    for arguments, said in (
+        (["calm a herd", "--quality", "best"], "tame"),
+        (["index", ".", "--encoder", "deep"], "deep"),
+    ):
+        done = subprocess.run(
+            [scripts / "treeline", *arguments], cwd=tmp_path, env=home, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0 and said in done.stdout, done.stderr
+
+
 MOST_MB = 400  # of a terminal's installation
 
 
@@ -111,7 +137,9 @@ def test_a_terminal_needs_no_extra_and_little_room(terminal: Path, tmp_path: Pat
         ["index", str(tmp_path), "--name", "herds"],
         ["show", "tame_7", "--name", "herds"],
         ["similar", "tame_7", "--name", "herds"],
-        ["--name", "herds", "calm herd"],
+        ["--name", "herds", "--json", "calm herd"],
+        ["show", "tame_7", "--name", "herds", "--json"],
+        ["keys", "list"],
         ["outline", "herd_7.py"],
         ["status"],
         ["install", "--help"],
@@ -131,7 +159,6 @@ def test_a_terminal_needs_no_extra_and_little_room(terminal: Path, tmp_path: Pat
     [
         ("serve", "serve"),
         ("serve --first-index .", "serve"),
-        ("keys list", "serve"),
         ("mcp", "mcp"),
         ("lsp", "lsp"),
         ("status --engine elasticsearch", "elasticsearch"),
@@ -140,15 +167,17 @@ def test_a_terminal_needs_no_extra_and_little_room(terminal: Path, tmp_path: Pat
         ("index . --engine elasticsearch", "elasticsearch"),
         ("index . --name other --encoder deep", "deep"),
         ("index . --name other --encoder some/model", "transformers"),
-        ("index codesearchnet:shards --name other", "parquet"),
+        ("index codesearchnet:data/train.parquet --name other", "parquet"),
         ("words --quality best", "deep"),
         ("words --rerank cross-encoder", "transformers"),
         ("eval codesearchnet --name other --data . --trec out", "eval"),
-        ("eval judged --html page.html", "eval"),
+        ("eval codesearchnet --data . --html page.html", "eval"),
     ],
 )
 def test_what_needs_an_extra_says_which(terminal: Path, tmp_path: Path, arguments: str, extra: str) -> None:
     home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train.parquet").write_bytes(b"PAR1")
     (tmp_path / "words.py").write_text("def words():\n    return 1\n", encoding="utf-8")
     done = subprocess.run(
         [terminal / "treeline", *arguments.split()], cwd=tmp_path, env=home, capture_output=True, text=True, check=False

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from treeline.corpus.errors import TreelineError, missing_extra
-from treeline.service.cli.options import LazyGroup
+from treeline.service.cli.options import LazyGroup, echo
 
 # Each command's location and line of help. `eval` is named as text, because the service may not import that room.
 COMMANDS = {
@@ -153,7 +153,7 @@ def _nobody_reads(output: int) -> bool:
 
 def _say(message: str, hint: str, code: int) -> int:
     line = " ".join(f"{message} ({hint})".split()) if hint else " ".join(message.split())
-    click.echo(f"treeline: {line}", err=True)
+    echo(f"treeline: {line}", err=True)
     return code
 
 

@@ -28,7 +28,7 @@ from treeline.corpus.errors import (
 from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
-from treeline.service.cli.options import index_options, is_named, settings_for
+from treeline.service.cli.options import echo, index_options, is_named, settings_for
 
 SERVER_VERSIONS = ("8.", "9.")  # of Elasticsearch; the client refuses others
 FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server when its disk is nearly full
@@ -68,7 +68,7 @@ def doctor(engine: str | None, name: str, verify: bool, as_json: bool) -> None:
         for finding in findings:
             mark = {"ok": "✓", "missing": "✗" if finding.needed else "–", "failed": "✗"}[finding.state]
             hint = f"  → {finding.hint}" if finding.hint else ""
-            click.echo(f"{mark} {finding.what}: {finding.detail}{hint}")
+            echo(f"{mark} {finding.what}: {finding.detail}{hint}")
     if any(finding.needed and finding.state != "ok" for finding in findings):
         click.get_current_context().exit(1)
 

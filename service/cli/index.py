@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,8 @@ from treeline.encoder.registry import check_shipped, is_shipped, without_version
 from treeline.engine.protocol import Store
 from treeline.ingest.state import ARTIFACT, sources_in
 from treeline.search.settings import Settings, from_environment, open_store
-from treeline.service.cli.options import OutputPath, index_options, is_named, settings_for
-from treeline.service.cli.text import say, show_summary
+from treeline.service.cli.options import OutputPath, echo, index_options, is_named, progress_bar, settings_for
+from treeline.service.cli.text import show_summary
 from treeline.service.projects import reading_of
 
 if TYPE_CHECKING:
@@ -156,9 +155,11 @@ def index_project(settings: Settings, encoders: tuple[str, ...], fresh: bool, as
     if as_json:
         import orjson
 
-        click.echo(orjson.dumps(asdict(refreshed), default=str, option=orjson.OPT_INDENT_2))
+        counts = {name: getattr(refreshed, name) for name in ("files", "added", "changed", "removed", "functions")}
+        body = {"index": refreshed.project.index, "root": str(refreshed.project.root), **counts}
+        click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
     else:
-        say(f"{refreshed}; the project's own index, `--name default` loads into the one that is served")
+        echo(f"{refreshed}; the project's own index, `--name default` loads into the one that is served")
 
 
 @contextmanager
@@ -224,28 +225,6 @@ def fingerprint(reading: ReadOptions) -> str:
     return repr([*(sorted(values) for values in sets), reading.include_tests, reading.index_secrets, reading.ref])
 
 
-@contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """A progress bar on stderr; none if that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        tasks: dict[str, object] = {}
-
-        def report(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                for old in list(bar.task_ids):
-                    bar.remove_task(old)
-                tasks.clear()
-                tasks[what] = bar.add_task(what, total=total or None)
-            bar.update(tasks[what], completed=done, total=total or None)  # type: ignore[arg-type]
-
-        yield report
-
-
 @click.command("download")
 @click.argument("data_set", type=click.Choice(["codesearchnet"]), metavar="codesearchnet")
 @click.argument("parts", nargs=-1, metavar="[LANGUAGE…|queries]")
@@ -264,7 +243,7 @@ def download(data_set: str, parts: tuple[str, ...]) -> None:
         with resumable(), progress_bar() as progress:
             reading = reading_of(settings, progress=progress)
             where = fetch_queries(reading) if part == "queries" else fetch_language(part, reading)
-        click.echo(f"{part}: {where}")
+        echo(f"{part}: {where}")
 
 
 @click.command("first-index")
@@ -291,9 +270,9 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
             check_shipped(encoders)
             return
         except (IndexOutdated, EncoderMismatch) as error:
-            click.echo(error.message)
+            echo(error.message)
             outdated, sources = True, tuple(sources_in(store.artifact(settings.index, ARTIFACT) or b"")) or sources
-    click.echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
+    echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
     with progress_bar() as progress:
         reading = reading_of(settings, progress=progress)
         renewed = tuple(without_version(name) if is_shipped(name) else name for name in encoders)
@@ -332,6 +311,6 @@ def wait(seconds: float | None) -> None:
         if time.monotonic() >= end:
             raise EngineUnavailable(f"waited {patience:g} s: {reason}", "start the engine, or check the settings")
         if not told:
-            click.echo(f"Waiting up to {patience:g} s: {reason}", err=True)
+            echo(f"Waiting up to {patience:g} s: {reason}", err=True)
             told = True
         time.sleep(PAUSE)

@@ -19,9 +19,7 @@ from click.shell_completion import CompletionItem
 from treeline.corpus.errors import InputError
 
 if TYPE_CHECKING:
-    from treeline.corpus.function import Function
     from treeline.ingest.source import Progress
-    from treeline.search.live import LiveSearcher
     from treeline.search.settings import Settings
 
 
@@ -91,6 +89,13 @@ class LazyGroup(click.Group):
         names = (name for name in self._modules if name.startswith(incomplete))
         found = [CompletionItem(name, help=self._modules[name][1]) for name in names]
         return found or super(click.Group, self).shell_complete(ctx, incomplete)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line, with hidden and control characters written out: names in it may come from anybody."""
+    from treeline.service.present.text import visible
+
+    click.echo(visible(text), err=err)
 
 
 Command = Callable[..., Any]
@@ -175,7 +180,7 @@ def target_settings(engine: str | None, name: str) -> Settings:
     with lazy_progress() as progress:
         refreshed = refresh_project(settings, Path.cwd(), progress)
     if refreshed.published or refreshed.is_busy or refreshed.truncated:
-        click.echo(f"treeline: {refreshed}", err=True)
+        echo(f"treeline: {refreshed}", err=True)
     return settings_of(settings, refreshed.project)
 
 
@@ -189,12 +194,32 @@ def lazy_progress() -> Iterator[Progress]:
 
         def report(what: str, done: int, total: int) -> None:
             if not bars:
-                from treeline.service.cli.index import progress_bar
-
                 bars.append(stack.enter_context(progress_bar()))
             bars[0](what, done, total)
 
         yield report if sys.stderr.isatty() else no_progress
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A progress bar on stderr; none if that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        tasks: dict[str, object] = {}
+
+        def report(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                for old in list(bar.task_ids):
+                    bar.remove_task(old)
+                tasks.clear()
+                tasks[what] = bar.add_task(what, total=total or None)
+            bar.update(tasks[what], completed=done, total=total or None)  # type: ignore[arg-type]
+
+        yield report
 
 
 def how_to_index(settings: Settings) -> str:
@@ -230,28 +255,3 @@ class OutputPath(click.Path):
         except OSError as error:
             self.fail(f"cannot write {path}: in {where}: {error.strerror}", param, ctx)
         return path
-
-
-def function_argument(command: Command) -> Command:
-    """The argument FUNCTION, with `--repo` and `--path` to choose between definitions of one name."""
-    about = "Only paths that start with this."
-    command = click.option("--path", "path_prefix", default="", metavar="PREFIX", help=about)(command)
-    command = click.option("--repo", default="", metavar="OWNER/NAME", help="Only this repository.")(command)
-    return click.argument("function", metavar="FUNCTION")(command)
-
-
-def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
-    """The one definition meant; several go to stderr with their ids, to choose from."""
-    from treeline.engine.protocol import Filters
-    from treeline.search.resolve import Ambiguous, resolve
-
-    filters = Filters(repo=repo, path_prefix=path_prefix)
-    try:
-        return resolve(searcher, reference, otherwise="treeline search finds it by what it does", filters=filters)
-    except Ambiguous as several:
-        from treeline.service.cli.text import headline
-
-        for one in several.functions:
-            click.echo(f"{one.id}  {headline(one.address)}", err=True)
-        hint = "give the id of one, its whole name (Class.name, module.name), or narrow it by --repo and --path"
-        raise InputError(several.message, hint) from None

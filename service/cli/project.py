@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from treeline.service.cli.options import settings_for
+from treeline.service.cli.options import echo, settings_for
 
 COMPLETE = "_TREELINE_COMPLETE"  # set by click's completion scripts
 SHELLS = {
@@ -36,11 +36,9 @@ def outline(file: Path, as_json: bool) -> None:
         ]
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
         return
-    from treeline.service.present.text import visible
-
     for depth, unit in units:
         first = (unit.address.lines or (0, 0))[0]
-        click.echo(f"{first:>6}  {'  ' * depth}{unit.kind} {visible(unit.func_name)}")
+        echo(f"{first:>6}  {'  ' * depth}{unit.kind} {unit.func_name}")
 
 
 @click.command("watch")
@@ -56,9 +54,9 @@ def watch(folder: Path) -> None:
     try:
         store, reading = open_store(settings), reading_of(settings)
         for done in project.watch(found, store, settings.home_path, reading, encoders=project_encoders(settings)):
-            click.echo(str(done))
+            echo(str(done))
     except KeyboardInterrupt:
-        click.echo(f"{found.name}: no longer watched", err=True)
+        echo(f"{found.name}: no longer watched", err=True)
 
 
 @click.command("completion")

@@ -17,18 +17,20 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.query import Query
 from treeline.service.cli.options import (
+    Command,
     StrictCommand,
-    choose_function,
-    function_argument,
+    echo,
     how_to_index,
     index_options,
     lazy_progress,
+    progress_bar,
     search_options,
     settings_for,
     target_settings,
 )
 
 if TYPE_CHECKING:
+    from treeline.corpus.function import Function
     from treeline.engine.protocol import IndexInfo
     from treeline.graph.corpus_clusters import CorpusClusters
     from treeline.search.answer import Answer
@@ -139,7 +141,7 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
     with lazy_progress() as progress:
         done = refresh_all(settings, names, progress)
     if line := str(done):
-        click.echo(f"treeline: {line}", err=True)
+        echo(f"treeline: {line}", err=True)
     gone = {project.index for project in done.gone}
     names = [name for name in names if name not in gone]
     if not names:
@@ -160,16 +162,39 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
 
 def prepare_tfidf(searcher: LiveSearcher) -> None:
     """Build or load the TF-IDF matrix now: a background thread would end with this command."""
-    from treeline.service.cli.index import progress_bar
-
     with progress_bar() as bar:
 
         def report(what: str, done: int, total: int) -> None:
             if not done and not sys.stderr.isatty():  # no progress bar is visible
-                click.echo(f"treeline: {what}, cached for the next time …", err=True)
+                echo(f"treeline: {what}, cached for the next time …", err=True)
             bar(what, done, total)
 
         searcher.prepare("tfidf", report)
+
+
+def function_argument(command: Command) -> Command:
+    """The argument FUNCTION, with `--repo` and `--path` to choose between definitions of one name."""
+    about = "Only paths that start with this."
+    command = click.option("--path", "path_prefix", default="", metavar="PREFIX", help=about)(command)
+    command = click.option("--repo", default="", metavar="OWNER/NAME", help="Only this repository.")(command)
+    return click.argument("function", metavar="FUNCTION")(command)
+
+
+def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
+    """The one definition meant; several go to stderr with their ids, to choose from."""
+    from treeline.engine.protocol import Filters
+    from treeline.search.resolve import Ambiguous, resolve
+
+    filters = Filters(repo=repo, path_prefix=path_prefix)
+    try:
+        return resolve(searcher, reference, otherwise="treeline search finds it by what it does", filters=filters)
+    except Ambiguous as several:
+        from treeline.service.cli.text import headline
+
+        for one in several.functions:
+            echo(f"{one.id}  {headline(one.address)}", err=True)
+        hint = "give the id of one, its whole name (Class.name, module.name), or narrow it by --repo and --path"
+        raise InputError(several.message, hint) from None
 
 
 @click.command("show", cls=StrictCommand)

@@ -11,8 +11,7 @@ import click
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, InputError, TreelineError
 from treeline.ingest.source import readable
-from treeline.service.cli.options import how_to_index, index_options, settings_for
-from treeline.service.present.text import visible
+from treeline.service.cli.options import echo, how_to_index, index_options, settings_for
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import IndexInfo, Store
@@ -53,7 +52,7 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
         click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
     else:
         for line in done:
-            click.echo(line)
+            echo(line)
         _show(rows, settings, _location(store, settings))
 
 
@@ -174,12 +173,12 @@ def _location(store: Store, settings: Settings) -> str:
 
 def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
     if not rows:
-        click.echo(f"no index yet in {place}; make one with: {how_to_index(settings)}")
+        echo(f"no index yet in {place}; make one with: {how_to_index(settings)}")
         return
-    click.echo(f"{settings.engine}: {place}")
+    echo(f"{settings.engine}: {place}")
     for row in rows:
         if "problem" in row:
-            click.echo(f"{row['name']}: {row['problem']}")
+            echo(f"{row['name']}: {row['problem']}")
             _show_sources(row)
             continue
         encoders = " + ".join(f"{spec['name']} ({spec['dimension']}-d)" for spec in row["encoders"]) or "none"
@@ -187,21 +186,21 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
         languages = ", ".join(row["languages"])
         owner = row["project"]
         title = f"{owner['name']}: project {owner['root']}, " if owner else f"{row['name']}: "
-        click.echo(
+        echo(
             f"{title}{counted(row['functions'], 'unit')}, {counted(row['repositories'], 'repository')}"
             f" ({languages}), encoder {encoders}{size}"
         )
         _show_sources(row)
         _show_skipped(row["skipped"])
         for damage in row["damage"]:
-            click.echo(f"  damage: {damage} ({REBUILD})")
+            echo(f"  damage: {damage} ({REBUILD})")
         if row["tree"]:
             tree = row["tree"]
-            click.echo(f"  tree in the disk: distortion {tree['average_distortion']:.3f}, MAP {tree['map']:.3f}")
+            echo(f"  tree in the disk: distortion {tree['average_distortion']:.3f}, MAP {tree['map']:.3f}")
         for generation in row["generations"]:
             mark = "*" if generation["current"] else " "
             note = "  rolled back" if generation["rolled_back"] and not generation["current"] else ""
-            click.echo(
+            echo(
                 f" {mark} {generation['generation']}  {generation['functions']:>9,} units  {generation['created']}"
                 f"{note}"
             )
@@ -212,14 +211,14 @@ def _show_skipped(skipped: dict[str, int]) -> None:
     from treeline.ingest.state import totals
 
     if counts := totals(skipped):
-        click.echo(f"  skipped: {', '.join(f'{count:,} × {reason}' for reason, count in counts.items())}")
+        echo(f"  skipped: {', '.join(f'{count:,} × {reason}' for reason, count in counts.items())}")
     files = [reason.partition(": ")[2] for reason in skipped if reason.startswith("secret: ")]
     for file in files[:SECRETS_SHOWN]:
-        click.echo(f"    secret: {visible(file)}")
+        echo(f"    secret: {file}")
     if len(files) > SECRETS_SHOWN:
-        click.echo(f"    … and {len(files) - SECRETS_SHOWN:,} more; --json lists all")
+        echo(f"    … and {len(files) - SECRETS_SHOWN:,} more; --json lists all")
 
 
 def _show_sources(row: dict[str, Any]) -> None:
     for source in row["sources"]:
-        click.echo(f"  source {source}")
+        echo(f"  source {source}")

@@ -19,6 +19,7 @@ from treeline.search.answer import Answer, Member, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import UnresolvedCalls
+from treeline.service.cli.options import echo
 from treeline.service.present.text import ROUTES, STAGES, describe_neighbours, distinct_functions, summary, visible
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def show_answer(
     """Print the answer, in colour on a terminal. `clusters` are those of the index."""
     for lane in answer.degraded:
         what = "the index is damaged" if lane.lane == "index" else f"without {lane.lane}"
-        click.echo(f"treeline: {what}: {visible(lane.reason)}", err=True)
+        echo(f"treeline: {what}: {lane.reason}", err=True)
     if answer.corrections.words:
         told = f"{answer.corrections.sentence} (--as-typed turns correction off)\n"
         say(told, bold=True)
@@ -242,30 +243,30 @@ def show_summary(summary: Summary) -> None:
     parts = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing"
     seconds = summary.seconds.get("total", 0.0)
     removed = f"; {summary.removed:,} removed" if summary.removed else ""
-    say(f"{counted(summary.read, 'record')} read: {parts}{removed}")
+    echo(f"{counted(summary.read, 'record')} read: {parts}{removed}")
     for reason, count in list(summary.reasons.items())[:REASONS_SHOWN]:
-        say(f"  {count:,} × {reason}")
+        echo(f"  {count:,} × {reason}")
     if summary.rejects_file:
-        say(f"  each with file and line: {summary.rejects_file}")
+        echo(f"  each with file and line: {summary.rejects_file}")
     if summary.passed_over:
         shown = [f"{count:,} × {reason}" for reason, count in list(summary.passed_over.items())[:REASONS_SHOWN]]
         more = ", …" if len(summary.passed_over) > REASONS_SHOWN else ""
-        say(f"  passed over: {', '.join(shown)}{more}")
+        echo(f"  passed over: {', '.join(shown)}{more}")
     for source in summary.empty:
-        say(f"  nothing found in {source}")
+        echo(f"  nothing found in {source}")
     for source in summary.gone:
         command = f"treeline index --name {summary.index} --remove {quote(source)}"
-        say(f"  no longer there: {source} ({command} removes it)")
+        echo(f"  no longer there: {source} ({command} removes it)")
     if not summary.total:
-        click.echo(f"treeline: index {summary.index!r} is empty: there is nothing to search in it", err=True)
+        echo(f"treeline: index {summary.index!r} is empty: there is nothing to search in it", err=True)
     if not summary.published:
-        say(f"index {summary.index!r} is up to date: {counted(summary.total, 'unit')} ({seconds:.1f} s)")
+        echo(f"index {summary.index!r} is up to date: {counted(summary.total, 'unit')} ({seconds:.1f} s)")
         return
     written = summary.indexed + summary.updated
     rate = f", {counted(round(written / seconds), 'unit')} a second" if written >= seconds > 1 else ""
     resumed = ", resumed" if summary.resumed else ""
     encoders = " + ".join(summary.encoders) or "none"
-    say(
+    echo(
         f"index {summary.index!r} ({summary.engine}) now holds {counted(summary.total, 'unit')}, encoder {encoders}"
         f" ({seconds:.1f} s{rate}{resumed})"
     )

@@ -17,11 +17,12 @@ from treeline.service.indexes import Indexes
 from treeline.service.mcp.indexing import allowed_folder, allowed_roots, index_folder
 from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, render
 from treeline.service.present.text import visible
-from treeline.service.projects import local_path, refresh_project, settings_of
+from treeline.service.projects import SECRETS_HINT, local_path, refresh_project, settings_of
 
 if TYPE_CHECKING:
     from treeline.ingest.project import Refreshed
 
+SECRET_BYTES = 2_000_000  # of a file, searched for secrets
 REMEMBERED = 10_000  # handles kept for one conversation
 
 
@@ -150,3 +151,13 @@ class Library:
         if not found.is_file():
             raise InputError(f"{path} is not a file of {self.root}", "give the path as results have it")
         return found
+
+    def text_file(self, path: str) -> Path:
+        """The same, of a file without a private key or token in its first 2 MB; larger files are not indexed either."""
+        from treeline.ingest.ignore import is_secret
+
+        file = self.file(path)
+        with file.open("rb") as data:
+            if not self.settings.index_secrets and is_secret(file.as_posix(), data.read(SECRET_BYTES)):
+                raise InputError(f"{path} holds a secret", SECRETS_HINT)
+        return file

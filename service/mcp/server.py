@@ -172,7 +172,9 @@ def add_files(server: MCPServer, library: Library) -> None:
         max_tokens: Budget = budget,
     ) -> str:
         """Read lines of a file, each with its number."""
-        return numbered_lines(library.file(file), first, last, max_tokens) or f"{visible(file)} has no line {first}."
+        return (
+            numbered_lines(library.text_file(file), first, last, max_tokens) or f"{visible(file)} has no line {first}."
+        )
 
 
 def _neighbours(library: Library, searcher: LiveSearcher, found: Sequence[Neighbour], k: int) -> list[Item]:

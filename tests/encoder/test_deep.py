@@ -32,8 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def shipped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The tiny model as the shipped one."""
-    monkeypatch.setattr(DeepEncoder.__init__, "__defaults__", (folder, "", 0))
-    monkeypatch.setattr("treeline.encoder.static.SHIPPED", folder)
+    monkeypatch.setattr("treeline.encoder.deep.shipped_folder", lambda: folder)
     return folder
 
 

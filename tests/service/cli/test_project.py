@@ -249,6 +249,18 @@ def test_a_refresh_of_all_projects_ends_when_its_time_is_up(folder: Path) -> Non
     assert str(refresh_all(settings, names, limit_s=600)) == "refreshed demo (1 deleted)"
 
 
+def test_escapes_in_the_name_of_a_folder_are_written_out(folder: Path, tmp_path: Path) -> None:
+    hostile = project(tmp_path / "a\x1b[2Jb", FILES)
+    said = b""
+    for arguments in (["add up the cart"], ["index", "."], ["status"], ["doctor"], ["index", ".", "--ref", "x"]):
+        command = [sys.executable, "-m", "treeline.service.cli", *arguments]
+        done = subprocess.run(command, cwd=hostile, capture_output=True, timeout=240, check=False)
+        said += done.stdout + done.stderr
+    command = [sys.executable, "-m", "treeline.service.cli", "index", str(hostile / "gone"), "--name", "x"]
+    said += subprocess.run(command, capture_output=True, timeout=240, check=False).stderr
+    assert b"\x1b" not in said and said.count(b"a[U+001B][2Jb") >= 4
+
+
 def test_status_lists_the_projects(folder: Path) -> None:
     ask("receipt")
     _, said = ask("status")

@@ -185,6 +185,19 @@ def test_the_budget_holds_on_the_last_line_too(converse: Converse, root: Path) -
     converse(talk)
 
 
+def test_files_with_secrets_are_not_read_to_an_agent(converse: Converse, root: Path) -> None:
+    (root / "id_rsa").write_text("nothing\n")
+    body = "MIIEowIBAAKCAQEAr7vLm0sZx4Qd9hTt2WfYkUe3NnPzJb6cGaXoRiVq8EuKyHwD"
+    (root / "notes.txt").write_text(f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n")
+
+    async def talk(call: AsyncCall) -> None:
+        for name in ("id_rsa", "notes.txt", str(root / "id_rsa")):
+            assert f"{name} holds a secret" in await call("read_lines", file=name)
+        assert "class Mailer" in await call("read_lines", file="shop/mail.py")
+
+    converse(talk)
+
+
 def test_a_path_that_cannot_be_is_one_clear_error(converse: Converse, capfd: pytest.CaptureFixture[str]) -> None:
     tools = {"read_lines": "file", "outline": "file", "index_repository": "folder", "search_code": "repo"}
 

@@ -1,0 +1,1 @@
+"""The two small transformers of Treeline, as data: `deep` reads functions, `rerank` a question with a result."""
