@@ -32,8 +32,12 @@ MAX_FUNCTION_BYTES = 1_000_000
 # Larger files are generated or minified.
 MAX_FILE_BYTES = 2_000_000
 # The largest repositories (LLVM, Linux) unpack to 2 GB in 170,000 files.
-MAX_ARCHIVE_BYTES = 4_000_000_000
-MAX_ARCHIVE_FILES = 250_000
+MAX_SOURCE_BYTES = 4_000_000_000
+MAX_SOURCE_FILES = 250_000
+# The newest commit alone: LLVM is 250 MB.
+MAX_PACK_BYTES = 2_000_000_000
+# Source code compresses 3 to 10 times; beyond this it is a decompression bomb.
+MAX_RATIO = 200
 
 
 class Problem(NamedTuple):
@@ -218,6 +222,13 @@ def skip_reason(digest: str) -> str:
     return digest.partition(" ")[2]
 
 
+def without_user(url: str) -> str:
+    """A URL without its user, which may be a token; ssh needs the user's name."""
+    scheme, mark, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return url if scheme.lower() == "ssh" or not mark else f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
 def leads_out(member: PurePosixPath) -> bool:
     """Whether a member of an archive would be written outside its folder."""
     return member.is_absolute() or ".." in member.parts
@@ -261,9 +272,11 @@ class ReadOptions:
     """Where archives and clones are kept."""
     max_function_bytes: int = MAX_FUNCTION_BYTES
     max_file_bytes: int = MAX_FILE_BYTES
-    max_archive_bytes: int = MAX_ARCHIVE_BYTES
-    """Of all members together, unpacked."""
-    max_archive_files: int = MAX_ARCHIVE_FILES
+    max_source_bytes: int = MAX_SOURCE_BYTES
+    """Of all files of an archive or a git repository together, unpacked."""
+    max_source_files: int = MAX_SOURCE_FILES
+    max_pack_bytes: int = MAX_PACK_BYTES
+    """Of what git fetches, packed."""
     index_secrets: bool = False
     """Also files that hold private keys or tokens (`corpus.secrets`)."""
     keep_texts: bool = True

@@ -20,7 +20,7 @@ from treeline.corpus.function import Function
 from treeline.engine.durable import disk_errors
 from treeline.graph.facts import ARTIFACT as ARTIFACT
 from treeline.graph.facts import VERSION, PackedFacts, open_state, packed_facts
-from treeline.ingest.source import Problem
+from treeline.ingest.source import Problem, without_user
 
 # A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition, shape).
 ID, TEXT, REST = 16, 8, 8
@@ -88,6 +88,10 @@ class State:
     def __init__(self, data: bytes = b"") -> None:
         self._database = open_state(data)
         if data:
+            # An older version kept the user of a URL, which may be a token.
+            for (source,) in self._database.execute("SELECT DISTINCT source FROM unit WHERE source LIKE '%://%@%'"):
+                row = (without_user(source), source)
+                self._database.execute("UPDATE unit SET source = ? WHERE source = ?", row)
             return
         self._database.executescript(
             f"""PRAGMA user_version = {VERSION};

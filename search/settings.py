@@ -107,6 +107,9 @@ class Settings:
         "github.com,gitlab.com,bitbucket.org,codeberg.org",
         "Hosts that a git URL may name, separated by commas; `*` for any.",
     )
+    git_pack_mb: int = setting(2_000, "Most megabytes that git may fetch for one source.", 1)
+    source_mb: int = setting(4_000, "Most megabytes that an archive or a git repository may unpack to.", 1)
+    source_files: int = setting(250_000, "Most files that an archive or a git repository may have.", 1)
     first_source: str = setting("python-env", "What `deploy/start.sh` indexes when there is no index; empty: nothing.")
     start_wait: int = setting(120, "Seconds that `treeline wait` waits for the engine.")
     keys_required: str = setting(

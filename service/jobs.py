@@ -26,7 +26,7 @@ from pydantic import TypeAdapter
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.engine.durable import is_locked, write_atomically
-from treeline.ingest.source import ReadOptions
+from treeline.ingest.source import ReadOptions, without_user
 from treeline.ingest.sources.git import check_url, is_git_url, url_and_ref
 from treeline.ingest.state import ARTIFACT, sources_in
 from treeline.search.settings import Settings, as_environment, open_store, split_commas
@@ -122,7 +122,7 @@ def _allowed_url(source: str, settings: Settings) -> str:
     hosts = frozenset(split_commas(settings.git_hosts.lower()))
     url, _ = url_and_ref(source, "")
     check_url(url, replace(ReadOptions(), git_hosts=hosts, git_schemes=frozenset({"https"})))
-    return source
+    return without_user(source)
 
 
 def sources_of(settings: Settings, index: str) -> list[str]:

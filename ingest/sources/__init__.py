@@ -11,7 +11,7 @@ from pathlib import Path
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.ingest.source import ReadOptions, Source, UnitList, readable
+from treeline.ingest.source import ReadOptions, Source, UnitList, readable, without_user
 
 log = logging.getLogger(__name__)
 
@@ -24,14 +24,14 @@ CODESEARCHNET = "codesearchnet:"
 
 def open_source(spec: str, options: ReadOptions | None = None) -> Source:
     """Open a source; an `InputError` says what is wrong with it."""
-    options = options or ReadOptions()
+    options, shown = options or ReadOptions(), without_user(spec)
     try:
         source = _open(spec, options)
     except OSError as error:
         hint = "ask its owner for access" if isinstance(error, PermissionError) else f"a source is {FORMS}"
-        raise InputError(f"{spec!r} cannot be read: {error.strerror or error}", hint) from error
+        raise InputError(f"{shown!r} cannot be read: {error.strerror or error}", hint) from error
     except ValueError as error:
-        raise InputError(f"{spec!r} cannot be read: {error}", f"a source is {FORMS}") from error
+        raise InputError(f"{shown!r} cannot be read: {error}", f"a source is {FORMS}") from error
     if source.name != readable(source.name):
         raise InputError(
             f"{readable(source.name)} has a name that is not valid text", "rename it, or give the folder above it"
@@ -66,7 +66,8 @@ def _open(spec: str, options: ReadOptions) -> Source:
         return open_python_env(options)
     if is_git_url(spec):
         if suffix_of_archive(spec):
-            raise InputError(f"{spec} is an archive, and only git repositories are fetched", "download it first")
+            message = f"{without_user(spec)} is an archive, and only git repositories are fetched"
+            raise InputError(message, "download it first")
         return open_git(spec, options)
     path = Path(spec).expanduser()
     if not spec or not path.exists():

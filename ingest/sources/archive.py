@@ -32,9 +32,9 @@ from treeline.ingest.ignore import (
     is_source,
 )
 from treeline.ingest.parsers.units import FileLocation
-from treeline.ingest.source import ReadOptions, Unit, Unreadable, leads_out, readable
+from treeline.ingest.source import MAX_RATIO, ReadOptions, Unit, Unreadable, leads_out, readable
 from treeline.ingest.sources.folder import FileUnit, always
-from treeline.ingest.sources.shards import BLOCK, DAMAGE, MAX_RATIO
+from treeline.ingest.sources.shards import BLOCK, DAMAGE
 
 ZIP = (".zip", ".whl", ".jar")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
@@ -82,12 +82,12 @@ def suffix_of_archive(name: str) -> str:
 
 def members(path: Path, options: ReadOptions) -> Iterator[Member]:
     """All members except folders, in the archive's order. Raises if the archive cannot be read to its end."""
-    ceiling = min(options.max_archive_bytes, path.stat().st_size * MAX_RATIO + options.max_file_bytes)
+    ceiling = min(options.max_source_bytes, path.stat().st_size * MAX_RATIO + options.max_file_bytes)
     inside = _in_zip(path, ceiling) if suffix_of_archive(path.name).lower() in ZIP else _in_tar(path, ceiling)
     try:
         for number, member in enumerate(inside, start=1):
-            if number > options.max_archive_files:
-                raise _TooMuch(f"holds more than {options.max_archive_files:,} files")
+            if number > options.max_source_files:
+                raise _TooMuch(f"holds more than {options.max_source_files:,} files")
             yield member
     except _TooMuch as error:
         raise InputError(f"{path} {error}", "if that is intended, unpack it and give the folder") from error

@@ -22,7 +22,17 @@ import orjson
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
-from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected, Unreadable, leads_out, readable
+from treeline.ingest.source import (
+    MAX_RATIO,
+    Chunk,
+    Parsed,
+    Problem,
+    ReadOptions,
+    Rejected,
+    Unreadable,
+    leads_out,
+    readable,
+)
 from treeline.ingest.sources.records import KNOWN, parse_records
 
 # Large enough that sending it to a worker costs little next to parsing, small enough to share a shard evenly.
@@ -31,8 +41,6 @@ BYTES_A_CHUNK = 4_000_000
 BLOCK = 1 << 18
 # A JSON line (with tokens and escapes) is at most about this many times as long as its function.
 LINE_PER_FUNCTION = 8
-# Source code compresses 3 to 10 times; beyond this it is a decompression bomb.
-MAX_RATIO = 200
 DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, ValueError, RuntimeError)
 
 

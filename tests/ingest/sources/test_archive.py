@@ -162,8 +162,8 @@ def test_more_files_or_bytes_than_allowed_are_refused_and_one_large_file_is_a_pr
     tmp_path: Path, kind: str
 ) -> None:
     path = pack(tmp_path / f"p{kind}", {f"{n}.py": "def f(): pass\n" * n for n in (1, 2, 100)})
-    assert "holds more than 2 files" in refusal(path, ReadOptions(max_archive_files=2))
-    assert "unpacks to more than" in refusal(path, ReadOptions(max_archive_bytes=100))
+    assert "holds more than 2 files" in refusal(path, ReadOptions(max_source_files=2))
+    assert "unpacks to more than" in refusal(path, ReadOptions(max_source_bytes=100))
     assert [problem.reason for problem in read(str(path), ReadOptions(max_file_bytes=1_000)).problems] == [
         "file is over the limit of 1,000 bytes"
     ]

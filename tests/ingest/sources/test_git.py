@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.ingest.reading import read
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.ingest.source import ReadOptions
+from treeline.ingest.source import ReadOptions, without_user
 from treeline.ingest.sources import open_source
 from treeline.ingest.sources.checkout import split_remote
 from treeline.ingest.sources.git import check_url, is_git_url, url_and_ref
+from treeline.ingest.state import Entry, Manifest, State, entry_key, sources_in
 
 FILE = frozenset({"file"})
 
@@ -157,3 +159,93 @@ def test_the_name_of_a_remote_is_without_user_and_password() -> None:
     assert split_remote("ssh://git@github.com:22/owner/name.git") == ("github.com", "owner/name")
     assert split_remote("https://user:word@host.example/o/n") == ("host.example", "o/n")
     assert split_remote("/srv/git/name.git") == ("", "")
+
+
+def tree(folder: Path, entries: str) -> str:
+    command = ["git", "-C", str(folder), "mktree"]
+    return subprocess.run(command, input=entries, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def bomb(folder: Path, content: bytes, levels: int) -> str:
+    """A repository of ten to the power of `levels` files of this content, which are one blob and a tree a level."""
+    git(folder, "init", "-q")
+    command = ["git", "-C", str(folder), "hash-object", "-w", "--stdin"]
+    blob = subprocess.run(command, input=content, check=True, capture_output=True).stdout.decode().strip()
+    top = tree(folder, "".join(f"100644 blob {blob}\ta{number}.py\n" for number in range(10)))
+    for _ in range(levels - 1):
+        top = tree(folder, "".join(f"040000 tree {top}\td{number}\n" for number in range(10)))
+    git(folder, "update-ref", "HEAD", git(folder, "commit-tree", "-m", "bomb", top))
+    return f"file://{folder}"
+
+
+@pytest.mark.parametrize(
+    ("size", "levels", "message"),
+    [
+        (0, 5, r"has more than 1,\d+ files, which is not plausible for its size in git"),
+        (0, 12, r"has more than 1,\d+ files, which is not plausible for its size in git"),
+        (1_000_000, 2, "unpacks to more than 5. MB, which is not plausible for its size in git"),
+    ],
+    ids=["100,000 files", "10^12 files", "100 MB"],
+)
+def test_a_bomb_is_refused_before_it_is_checked_out(size: int, levels: int, message: str, tmp_path: Path) -> None:
+    (tmp_path / "bomb").mkdir()
+    url = bomb(tmp_path / "bomb", b"\n" * size, levels)
+    with pytest.raises(InputError, match=message) as error:
+        open_source(url, options(tmp_path))
+    assert "clone it and give the folder" in error.value.hint
+    left = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert [path.suffix for path in left] == [".lock"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"max_source_files": 1}, "has more than 1 files.*raise TREELINE_SOURCE_FILES"),
+        ({"max_source_bytes": 20}, "unpacks to more than 0 MB.*raise TREELINE_SOURCE_MB"),
+        ({"max_pack_bytes": 20}, "is more than 0 MB to fetch.*raise TREELINE_GIT_PACK_MB"),
+    ],
+)
+def test_a_repository_over_a_limit_is_refused_by_its_name(
+    limit: dict[str, int], message: str, repository: Path, tmp_path: Path
+) -> None:
+    (repository / "b.py").write_text("".join(f"def f{number}(): pass\n" for number in range(10_000)))
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "two")
+    with pytest.raises(InputError, match=message):
+        open_source(f"file://{repository}", replace(options(tmp_path), **limit))
+    assert len(read(f"file://{repository}", options(tmp_path)).functions) == 10_001
+
+
+def test_a_token_in_a_url_is_neither_kept_nor_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fetch itself fails: a port where nothing listens."""
+    allowed = ReadOptions(cache=tmp_path, git_hosts=frozenset(["127.0.0.1"]))
+    with pytest.raises(TreelineError) as error:
+        open_source("https://ghp_token@127.0.0.1:1/o/n@v1", allowed)
+    assert "ghp_token" not in f"{error.value.message} {error.value.hint}" and "127.0.0.1:1/o/n" in error.value.message
+    assert not any(b"ghp_token" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    for url in ("https://ghp_token@evil.example/o/n", "https://ghp_token@[half/o/n", "https://ghp_token@a.org/o.zip"):
+        with pytest.raises(InputError) as refusal:
+            open_source(url, allowed)
+        assert "ghp_token" not in f"{refusal.value.message} {refusal.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://token@github.com/o/n@v1", "https://github.com/o/n@v1"),
+        ("https://me:token@github.com/o/n", "https://github.com/o/n"),
+        ("https://github.com/@team/n", "https://github.com/@team/n"),
+        ("ssh://git@github.com/o/n", "ssh://git@github.com/o/n"),
+        ("git@github.com:o/n", "git@github.com:o/n"),
+        ("/srv/a@b", "/srv/a@b"),
+    ],
+)
+def test_the_user_is_cut_out_of_a_url(url: str, expected: str) -> None:
+    assert without_user(url) == expected
+
+
+def test_a_name_that_an_older_version_kept_loses_its_token() -> None:
+    state, old = State(), "https://token@github.com/o/n"
+    entries = {entry_key(source, "a.py"): Entry(source, "1") for source in (old, "/srv/code")}
+    state.replace(Manifest(entries), [])
+    assert sources_in(state.dump()) == ["https://github.com/o/n", "/srv/code"]
