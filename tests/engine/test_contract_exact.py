@@ -31,7 +31,6 @@ def exact(store: Store, name: str) -> Iterator[Engine]:
     build(store, name, UNITS)
     opened = store.open(name)
     yield opened
-    opened.close()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,6 @@ def test_a_pattern_that_explodes_is_stopped(store: Store, name: str) -> None:
     started = time.monotonic()
     assert len(engine.regex(r"(a|aa)+$|(a+)+b", 10)) == 0
     assert time.monotonic() - started < 60  # without a limit it takes years
-    engine.close()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +128,6 @@ def test_a_name_is_not_found_across_two_that_stand_side_by_side(store: Store, na
     engine = store.open(name)
     assert [hit.address.func_name for hit in engine.phrase("abc", 10)] == ["abc_long_name"]
     assert [hit.address.func_name for hit in engine.phrase("y", 10)] == ["y"]
-    engine.close()
 
 
 @pytest.mark.parametrize("others", [5, 29, 30, 60])

@@ -17,10 +17,7 @@ MORE = tuple(function(f"extra_{number}", path="src/extra.py", line=10 * number +
 
 
 def ids_in(store: Store, name: str) -> list[str]:
-    engine = store.open(name)
-    found = [id for id, _ in engine.addresses()]
-    engine.close()
-    return found
+    return [id for id, _ in store.open(name).addresses()]
 
 
 def test_an_index_that_is_not_there_is_named(store: Store) -> None:
@@ -66,7 +63,6 @@ def test_the_next_generation_begins_as_a_copy(store: Store, name: str) -> None:
     assert engine.knn(vectors(SAMPLE)[1], 1)[0].id == SAMPLE[1].id
     assert engine.knn(vectors(MORE)[1], 1)[0].id == MORE[1].id
     assert engine.fetch([SAMPLE[0].id, MORE[0].id]) == [SAMPLE[0], MORE[0]]
-    engine.close()
 
 
 def test_a_fresh_generation_begins_empty(store: Store, name: str) -> None:
@@ -88,7 +84,6 @@ def test_writing_twice_is_writing_once(store: Store, name: str) -> None:
     engine = store.open(name)
     assert len(engine.keyword(terms("parse json"), 10)) == 1
     assert [hit.id for hit in engine.knn(vectors(SAMPLE)[0], 1)] == [SAMPLE[0].id]
-    engine.close()
 
 
 def test_deleted_functions_are_gone_from_every_search(store: Store, name: str) -> None:
@@ -105,7 +100,6 @@ def test_deleted_functions_are_gone_from_every_search(store: Store, name: str) -
     assert engine.fuzzy("parse_json", 5) == []
     assert gone.id not in {hit.id for hit in engine.knn(vectors([gone])[0], 10)}
     assert not engine.vectors([gone.id]).any()
-    engine.close()
 
 
 def test_a_deleted_function_can_come_back(store: Store, name: str) -> None:
@@ -116,7 +110,6 @@ def test_a_deleted_function_can_come_back(store: Store, name: str) -> None:
         assert writer.publish().functions == len(SAMPLE)
     engine = store.open(name)
     assert [hit.id for hit in engine.keyword(terms("parse json"), 5)] == [SAMPLE[0].id]
-    engine.close()
 
 
 def test_deleting_a_repository_leaves_the_others(store: Store, name: str) -> None:
@@ -130,7 +123,6 @@ def test_deleting_a_repository_leaves_the_others(store: Store, name: str) -> Non
     engine = store.open(name)
     assert engine.count(Filters(repo="bob/tools")) == 1
     assert engine.count() == 5
-    engine.close()
 
 
 def test_a_preview_shows_what_was_written_so_far(store: Store, name: str) -> None:
@@ -147,7 +139,6 @@ def test_a_preview_shows_what_was_written_so_far(store: Store, name: str) -> Non
     engine = store.open(name)
     assert engine.artifact("tree") == b"made of the preview"
     assert engine.count() == len(SAMPLE) + len(MORE)
-    engine.close()
 
 
 def test_an_interrupted_build_is_taken_up_from_its_checkpoint(store: Store, name: str) -> None:
@@ -250,6 +241,20 @@ def test_what_was_rejected_does_not_count_among_the_generations_to_keep(store: S
     assert store.prune(name) == ["000003", "000001"]
 
 
+def test_what_began_from_a_generation_that_was_rolled_back_is_not_published(store: Store, name: str) -> None:
+    build(store, name)
+    build(store, name, fresh=False, fingerprint="g")
+    with store.begin(name, [ENCODER], "h") as writer:
+        write(writer, MORE)
+        before = store.roll_back(name)
+        with pytest.raises(TreelineError, match="rolled back"):
+            writer.publish()
+    assert store.current(name) == before.generation
+    with store.begin(name, [ENCODER], "i") as writer:  # removes the complete one that never was current
+        assert writer.publish().functions == len(SAMPLE)
+    assert store.roll_back(name).generation == before.generation
+
+
 def test_a_dropped_index_is_gone(store: Store, name: str) -> None:
     build(store, name)
     store.drop(name)
@@ -265,7 +270,6 @@ def test_an_empty_index_answers(store: Store, name: str) -> None:
     assert engine.keyword(terms("sort"), 5) == engine.fuzzy("sort", 5) == engine.knn(vectors(SAMPLE)[0], 5) == []
     assert (engine.count(), list(engine.scan()), engine.fetch([SAMPLE[0].id])) == (0, [], [])
     assert not engine.vectors([SAMPLE[0].id]).any()
-    engine.close()
     with store.begin(name, [ENCODER], "g") as writer:
         write(writer, SAMPLE)
         assert writer.publish().functions == len(SAMPLE)

@@ -31,7 +31,6 @@ def test_code_that_differs_from_the_original_is_kept_apart(store: Store, name: s
     build(store, name, [stripped])
     engine = store.open(name)
     assert engine.fetch([stripped.id]) == [stripped]
-    engine.close()
 
 
 def test_vectors_come_back_by_id_with_zeros_for_unknown_ids(engine: Engine) -> None:
@@ -68,7 +67,6 @@ def test_scanning_goes_on_over_many_pages(store: Store, name: str) -> None:
     assert [id for id, _ in engine.addresses()] == [one.id for one in many]
     assert [one.id for one in engine.scan()] == [one.id for one in many]
     assert len(engine.fetch([one.id for one in many])) == len(many)
-    engine.close()
 
 
 def test_info_says_what_the_index_is_made_of(engine: Engine, name: str) -> None:
@@ -95,7 +93,6 @@ def test_artifacts_come_back_whatever_their_size(store: Store, name: str) -> Non
         assert engine.artifact_part("tree", start, length) == large[start : start + length]
     assert engine.artifact_part("nothing", 0, 1) is None
     assert engine.count() == len(SAMPLE)
-    engine.close()
 
 
 def test_a_shorter_artifact_replaces_a_longer_one(store: Store, name: str) -> None:
@@ -108,7 +105,6 @@ def test_a_shorter_artifact_replaces_a_longer_one(store: Store, name: str) -> No
         writer.publish()
     engine = store.open(name)
     assert engine.artifact("tree") == b"y"
-    engine.close()
 
 
 def test_an_index_may_have_several_encoders(store: Store, name: str) -> None:
@@ -123,7 +119,6 @@ def test_an_index_may_have_several_encoders(store: Store, name: str) -> None:
     engine = store.open(name)
     assert engine.knn(vectors(SAMPLE, 8)[3], 1, encoder="other")[0].id == SAMPLE[3].id
     assert engine.knn(vectors(SAMPLE)[3], 1)[0].id == SAMPLE[3].id
-    engine.close()
 
 
 def test_an_encoder_can_be_added_later_and_the_others_stay(store: Store, name: str) -> None:
@@ -137,7 +132,6 @@ def test_an_encoder_can_be_added_later_and_the_others_stay(store: Store, name: s
     assert engine.info.encoders == (OTHER_ENCODER, ENCODER)
     assert {hit.id for hit in engine.knn(vectors(SAMPLE, 8)[0], 10)} == {SAMPLE[0].id, SAMPLE[1].id}
     assert engine.knn(vectors(SAMPLE)[5], 1, encoder="made-up")[0].id == SAMPLE[5].id
-    engine.close()
 
 
 def test_an_index_without_an_encoder_is_searched_by_keyword(store: Store, name: str) -> None:
@@ -149,7 +143,6 @@ def test_an_index_without_an_encoder_is_searched_by_keyword(store: Store, name: 
     assert engine.keyword(terms("parse json"), 1)[0].id == SAMPLE[0].id
     with pytest.raises(InputError, match="no vectors"):
         engine.knn(vectors(SAMPLE)[0], 3)
-    engine.close()
 
 
 def test_a_function_without_a_vector_is_found_by_keyword_and_never_by_knn(store: Store, name: str) -> None:
@@ -163,7 +156,6 @@ def test_a_function_without_a_vector_is_found_by_keyword_and_never_by_knn(store:
     found = {hit.id for hit in engine.knn(rows[1], 10)}
     assert found == {one.id for one in SAMPLE[1:]}
     assert not engine.vectors([SAMPLE[0].id]).any()
-    engine.close()
 
 
 def test_what_cannot_be_written_is_reported_one_by_one_and_the_rest_goes_in(store: Store, name: str) -> None:
@@ -175,7 +167,6 @@ def test_what_cannot_be_written_is_reported_one_by_one_and_the_rest_goes_in(stor
         assert writer.publish().functions == 2
     engine = store.open(name)
     assert engine.vectors([SAMPLE[1].id]) == pytest.approx(vectors(SAMPLE[:2])[1:], abs=0.01)
-    engine.close()
 
 
 def test_odd_texts_go_in_and_come_back(store: Store, name: str) -> None:
@@ -194,4 +185,3 @@ def test_odd_texts_go_in_and_come_back(store: Store, name: str) -> None:
     engine = store.open(name)
     assert engine.fetch([one.id for one in odd]) == odd
     assert engine.count(Filters(path_prefix="src/日本")) == 1
-    engine.close()

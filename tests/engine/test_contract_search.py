@@ -89,7 +89,6 @@ def test_a_word_of_the_name_counts_more_than_one_of_the_docstring_or_the_code(st
     engine = store.open(name)
     assert names(engine.keyword(terms("walrus"), 2)) == ["walrus_a", "otter_a"]
     assert names(engine.keyword(terms("otter"), 2)) == ["otter_a", "walrus_a"]
-    engine.close()
 
 
 def test_a_question_equal_to_a_docstring_finds_nothing_through_the_code(store: Store, name: str) -> None:
@@ -101,12 +100,10 @@ def test_a_question_equal_to_a_docstring_finds_nothing_through_the_code(store: S
     engine = store.open(name)
     for one in documented:
         assert engine.keyword(terms(one.docstring), 1)[0].id == one.id
-    engine.close()
     build(store, name, [replace(one, docstring="") for one in documented])
     engine = store.open(name)
     for one in documented:
         assert engine.keyword(terms(one.docstring), 10) == []
-    engine.close()
 
 
 def test_fuzzy_finds_a_one_letter_typo(engine: Engine) -> None:
@@ -118,7 +115,6 @@ def test_fuzzy_prefers_the_exact_word(store: Store, name: str) -> None:
     build(store, name, [function("load_dart"), function("load_data"), function("load_date")])
     engine = store.open(name)
     assert names(engine.fuzzy("load_data", 3))[0] == "load_data"
-    engine.close()
 
 
 def test_fuzzy_finds_a_typo_in_docstring_and_code(engine: Engine) -> None:
@@ -223,7 +219,6 @@ def test_a_path_filter_may_be_as_long_as_the_api_takes(store: Store, name: str, 
         ]
         assert [len(hits) for hits in every] == [expected] * 4
         assert engine.count(filters) == expected
-    engine.close()
 
 
 def test_filters_do_not_change_scores(engine: Engine) -> None:
@@ -241,7 +236,6 @@ def test_filtered_knn_returns_k_when_that_many_match(store: Store, name: str) ->
     engine = store.open(name)
     assert len(engine.knn(vectors(many)[7], 20, Filters(repo="small/one"))) == 20
     assert len(engine.knn(vectors(many)[7], 100, Filters(repo="big/one"))) == 100
-    engine.close()
 
 
 def test_hits_say_where_the_function_lives(engine: Engine) -> None:
@@ -264,7 +258,6 @@ def test_suggest_gives_the_most_common_first(store: Store, name: str) -> None:
     assert engine.suggest("get_", 1) == ["get_all"]
     assert engine.suggest("nothing", 5) == []
     assert engine.suggest("", 1) == ["get_all"]
-    engine.close()
 
 
 def test_suggest_finds_names_whatever_the_case_and_those_in_the_prefixs_own_first(store: Store, name: str) -> None:
@@ -277,7 +270,6 @@ def test_suggest_finds_names_whatever_the_case_and_those_in_the_prefixs_own_firs
     assert engine.suggest("GETJSONOVERHTTPA", 5) == ["GetJsonOverHttpAgain"]
     assert engine.suggest("getjsonoverhttpb", 5) == []
     assert engine.suggest("änd", 5) == engine.suggest("ÄND", 5) == ["Änderung"]
-    engine.close()
 
 
 @pytest.mark.parametrize(

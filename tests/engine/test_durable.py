@@ -32,25 +32,27 @@ def told(path: Path, words: str, kind: type[Exception] = ValueError) -> str:
 
 
 @pytest.mark.usefixtures("limited_files")
-def test_a_thread_that_gave_up_under_a_file_size_limit(tmp_path: Path) -> None:
-    assert "over the allowed size" in told(tmp_path, GAVE_UP)
+@pytest.mark.parametrize(
+    ("words", "kind"), [(GAVE_UP, ValueError), ("127926 requested and 12160 written", OSError)], ids=["text", "array"]
+)
+def test_a_write_that_failed_under_a_file_size_limit_names_it(
+    tmp_path: Path, words: str, kind: type[Exception]
+) -> None:
+    assert "over the allowed size" in told(tmp_path, words, kind)
 
 
-@pytest.mark.usefixtures("limited_files")
-def test_an_array_that_was_written_in_part_under_a_file_size_limit(tmp_path: Path) -> None:
-    assert "over the allowed size" in told(tmp_path, "127926 requested and 12160 written", OSError)
-
-
-def test_a_thread_that_gave_up_without_a_known_cause_is_quoted(tmp_path: Path) -> None:
-    assert "A worker thread" in told(tmp_path, GAVE_UP)
-
-
-def test_a_thread_that_could_not_be_started_is_quoted(tmp_path: Path) -> None:
-    assert "the text index failed" in told(tmp_path, "System error.'Failed to spawn segment merging thread'")
-
-
-def test_the_cause_the_text_index_quotes_is_named(tmp_path: Path) -> None:
-    assert "the disk is full" in told(tmp_path, "IoError: No space left on device")
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        (GAVE_UP, "A worker thread"),
+        ("System error.'Failed to spawn segment merging thread'", "the text index failed"),
+        ("IoError: No space left on device", "the disk is full"),
+    ],
+)
+def test_the_cause_is_named_where_the_text_index_has_one_and_else_quoted(
+    tmp_path: Path, words: str, cause: str
+) -> None:
+    assert cause in told(tmp_path, words)
 
 
 def test_another_error_is_left_alone(tmp_path: Path) -> None:

@@ -15,44 +15,26 @@ JUDGED = {"a": 3.0, "b": 1.0, "c": 0.0, "d": 2.0}
 IDEAL = 7 + 3 / log2(3) + 1 / 2  # d after a, then b; c gains nothing
 
 
-def test_official_within_counts_only_judged_urls() -> None:
-    # x and y are not judged: a is at rank 1 and b at rank 2 all the same.
-    expected = (7 + 1 / log2(3)) / IDEAL
-    assert official_ndcg(["x", "a", "y", "b"], JUDGED, within=True) == pytest.approx(expected)
+@pytest.mark.parametrize(
+    ("ranked", "within", "expected"),
+    [
+        (["x", "a", "y", "b"], True, (7 + 1 / log2(3)) / IDEAL),  # only judged ones count: a is first, b second
+        (["x", "a", "y", "b"], False, (7 / log2(3) + 1 / log2(5)) / IDEAL),
+        (["c", "a"], True, 7 / log2(3) / IDEAL),  # a judged zero takes a rank
+        (["a", "a", "b"], False, (7 + 1 / log2(3)) / IDEAL),  # a repeated one counts once
+        (["a", "d", "b", "c"], False, 1),
+        ([*(f"x{i}" for i in range(299)), "a"], True, 7 / IDEAL),
+        ([*(f"x{i}" for i in range(300)), "a"], True, 0),  # 300 are read
+    ],
+)
+def test_the_official_measure_is_as_worked_by_hand(ranked: list[str], within: bool, expected: float) -> None:
+    assert official_ndcg(ranked, JUDGED, within=within) == pytest.approx(expected)
 
 
-def test_official_all_counts_every_url() -> None:
-    expected = (7 / log2(3) + 1 / log2(5)) / IDEAL
-    assert official_ndcg(["x", "a", "y", "b"], JUDGED, within=False) == pytest.approx(expected)
-
-
-def test_official_counts_a_judged_zero_as_a_rank_within() -> None:
-    assert official_ndcg(["c", "a"], JUDGED, within=True) == pytest.approx(7 / log2(3) / IDEAL)
-
-
-def test_official_mean_relevance_may_be_a_fraction() -> None:
-    judged = {"a": 1.5}
-    assert official_ndcg(["x", "a"], judged, within=False) == pytest.approx(1 / log2(3))
-
-
-def test_official_leaves_out_a_query_without_a_positive() -> None:
+def test_the_official_measure_takes_fractions_and_leaves_out_a_query_without_a_positive() -> None:
+    assert official_ndcg(["x", "a"], {"a": 1.5}, within=False) == pytest.approx(1 / log2(3))
     assert official_ndcg(["a"], {"a": 0.0}, within=True) is None
     assert official_ndcg(["a"], {}, within=False) is None
-
-
-def test_official_counts_a_repeated_url_once() -> None:
-    once = official_ndcg(["a", "b"], JUDGED, within=False)
-    assert official_ndcg(["a", "a", "b"], JUDGED, within=False) == once
-
-
-def test_official_reads_300_urls() -> None:
-    ranked = [f"x{i}" for i in range(300)] + ["a"]
-    assert official_ndcg(ranked, JUDGED, within=True) == 0.0
-    assert official_ndcg(ranked[1:], JUDGED, within=True) == pytest.approx(7 / IDEAL)
-
-
-def test_official_of_the_ideal_order_is_one() -> None:
-    assert official_ndcg(["a", "d", "b", "c"], JUDGED, within=False) == pytest.approx(1)
 
 
 def test_reciprocal_rank_recall_hit_and_distinct() -> None:

@@ -35,6 +35,7 @@ from treeline.engine.elasticsearch.writer import MOST_SEGMENTS
 from treeline.engine.names import ALL_CURRENT, alias_name, index_name
 from treeline.engine.protocol import EncoderSpec
 
+pytestmark = pytest.mark.elasticsearch
 NAME = "only-elasticsearch"
 HASTY, SLOW = 0.1, 0.5  # seconds: a time-out, and how long a slow proxy waits at least before it answers
 
@@ -76,12 +77,6 @@ def test_a_bad_address_is_told_without_its_password(url: str) -> None:
     assert "secret" not in str(told.value)
 
 
-def test_a_certificate_authority_that_is_not_there_is_named_with_its_setting() -> None:
-    with pytest.raises(InputError, match="/not/there") as told:
-        ElasticsearchStore(["https://127.0.0.1:9200"], ca="/not/there")
-    assert "TREELINE_ELASTICSEARCH_CA" in told.value.hint
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -95,20 +90,20 @@ def test_credentials_that_contradict_each_other_are_bad_input(given: dict[str, s
         ElasticsearchStore(["http://127.0.0.1:9200"], **given)  # type: ignore[arg-type]
 
 
-def test_without_an_address_that_is_what_is_missing() -> None:
-    with pytest.raises(InputError, match="no address") as told:
-        ElasticsearchStore([])
-    assert "TREELINE_ELASTICSEARCH_URL" in told.value.hint
+@pytest.mark.parametrize(
+    ("urls", "ca", "message", "setting"),
+    [
+        ([], "", "no address", "TREELINE_ELASTICSEARCH_URL"),
+        (["https://127.0.0.1:9200"], "/not/there", "/not/there", "TREELINE_ELASTICSEARCH_CA"),
+        (["https://127.0.0.1:9200"], __file__, r"test_store\.py' holds no certificate", "TREELINE_ELASTICSEARCH_CA"),
+    ],
+)
+def test_a_wrong_setting_is_named(urls: list[str], ca: str, message: str, setting: str) -> None:
+    with pytest.raises(InputError, match=message) as told:
+        ElasticsearchStore(urls, ca=ca)
+    assert setting in told.value.hint
 
 
-def test_a_file_that_is_no_certificate_is_named_with_its_setting(tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").write_text("no certificate", encoding="utf-8")
-    with pytest.raises(InputError, match=r"ca\.pem' holds no certificate") as told:
-        ElasticsearchStore(["https://127.0.0.1:9200"], ca=str(tmp_path / "ca.pem"))
-    assert "TREELINE_ELASTICSEARCH_CA" in told.value.hint
-
-
-@pytest.mark.elasticsearch
 def test_a_server_without_tls_is_not_told_to_be_started(elasticsearch_cluster: Cluster) -> None:
     store = ElasticsearchStore([elasticsearch_cluster.url.replace("http:", "https:")])
     with pytest.raises(EngineUnavailable) as told:
@@ -143,7 +138,6 @@ def test_another_server_than_elasticsearch_is_called_that() -> None:
         other.shutdown()
 
 
-@pytest.mark.elasticsearch
 def test_an_index_of_which_a_part_is_lost_does_not_answer_as_if_it_were_all(
     server: ElasticsearchStore, elasticsearch_cluster: Cluster
 ) -> None:
@@ -173,20 +167,29 @@ def test_an_index_of_which_a_part_is_lost_does_not_answer_as_if_it_were_all(
     two_shards.close()
 
 
-@pytest.mark.elasticsearch
-def test_a_nearly_full_disk_is_not_called_overload(server: ElasticsearchStore) -> None:
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, ""),  # published, and so closed to writing
+        ({"blocks.write": None, "blocks.read_only_allow_delete": True}, "flood-stage"),  # as the server sets it
+    ],
+    ids=["published", "full disk"],
+)
+def test_an_index_closed_to_writing_is_called_neither_overload_nor_a_lack_of_rights(
+    server: ElasticsearchStore, settings: dict[str, Any], said: str
+) -> None:
     index = index_name(NAME, build(server, NAME).generation)
-    flood: dict[str, Any] = {"blocks.write": None, "blocks.read_only_allow_delete": True}  # as the server sets it
-    server.client.indices.put_settings(index=index, settings=flood)
+    if settings:
+        server.client.indices.put_settings(index=index, settings=settings)
     with (
-        pytest.raises(EngineUnavailable, match=r"takes nothing in: .*flood-stage") as told,
+        pytest.raises(EngineUnavailable, match=rf"takes nothing in: .*{said}") as told,
         server_errors(server.client),
     ):
         server.client.index(index=index, document={})
     assert "disk" in told.value.hint
+    assert not isinstance(told.value, CredentialsError)
 
 
-@pytest.mark.elasticsearch
 def test_a_node_above_its_disk_watermark_is_named_at_once(server: ElasticsearchStore) -> None:
     build(server, NAME)
     disk = "cluster.routing.allocation.disk"
@@ -216,7 +219,6 @@ def test_a_node_above_its_disk_watermark_is_named_at_once(server: ElasticsearchS
     assert build(server, NAME, fresh=False, fingerprint="g").functions == len(SAMPLE)  # with room, as if nothing was
 
 
-@pytest.mark.elasticsearch
 def test_a_new_index_gets_its_graph_once_when_it_is_published(
     server: ElasticsearchStore,
 ) -> None:
@@ -239,7 +241,6 @@ def test_a_new_index_gets_its_graph_once_when_it_is_published(
     assert server.open(NAME).count() == 4 * MOST_SEGMENTS
 
 
-@pytest.mark.elasticsearch
 def test_deleted_units_soon_count_no_more_in_bm25(server: ElasticsearchStore) -> None:
     units = [function(f"read_{number}", docstring="Read a page. " * (number % 7), line=number) for number in range(60)]
     kept, words = units[9:], ["read", "page"]  # of many more deleted ones the server disposes by itself
@@ -255,7 +256,6 @@ def test_deleted_units_soon_count_no_more_in_bm25(server: ElasticsearchStore) ->
         time.sleep(0.2)
 
 
-@pytest.mark.elasticsearch
 def test_both_lanes_can_be_asked_raw_in_one_request(server: ElasticsearchStore) -> None:
     build(server, NAME)
     opened = server.open(NAME)
@@ -275,7 +275,6 @@ def vector_index_type(server: ElasticsearchStore, index: str) -> str:
     return str(mappings["properties"]["vector0"]["index_options"]["type"])
 
 
-@pytest.mark.elasticsearch
 def test_one_alias_has_the_current_generation_of_every_index_and_no_other(server: ElasticsearchStore) -> None:
     longer = f"{NAME}-too"  # its generations begin like those of the other
 
@@ -328,7 +327,6 @@ def test_closing_in_an_outage_does_not_wait_for_the_server_to_come_back(monkeypa
     store.close()
 
 
-@pytest.mark.elasticsearch
 def test_a_document_the_mapping_refuses_is_named_and_the_rest_goes_in(server: ElasticsearchStore) -> None:
     long_path = function("too_long", path="p" * 40_000)
     with server.begin(NAME, [ENCODER], "f") as writer:
@@ -338,19 +336,6 @@ def test_a_document_the_mapping_refuses_is_named_and_the_rest_goes_in(server: El
         assert writer.publish().functions == 2
 
 
-@pytest.mark.elasticsearch
-def test_an_unknown_field_is_refused(server: ElasticsearchStore) -> None:
-    with server.begin(NAME, [ENCODER], "f") as writer:
-        write(writer, SAMPLE)
-        writer.publish()
-    bulk = Bulk(server.client, index_name(NAME, "000001"))
-    server.client.indices.put_settings(index=index_name(NAME, "000001"), settings={"blocks.write": False})
-    refused = bulk([Action("1", b'{"surprise": 1}')])
-    assert "strict_dynamic_mapping" in refused[0][1]
-    bulk.close()
-
-
-@pytest.mark.elasticsearch
 def test_a_published_generation_cannot_be_changed(server: ElasticsearchStore) -> None:
     build(server, NAME)
     bulk = Bulk(server.client, index_name(NAME, "000001"))
@@ -359,7 +344,6 @@ def test_a_published_generation_cannot_be_changed(server: ElasticsearchStore) ->
     bulk.close()
 
 
-@pytest.mark.elasticsearch
 def test_an_index_of_another_version_is_refused_and_still_says_what_it_was_made_of(server: ElasticsearchStore) -> None:
     with server.begin(NAME, [ENCODER], "f") as writer:
         write(writer, SAMPLE)
@@ -373,17 +357,18 @@ def test_an_index_of_another_version_is_refused_and_still_says_what_it_was_made_
     assert server.artifact(NAME, "manifest") == b"a folder"
 
 
-@pytest.mark.elasticsearch
-def test_the_mapping_is_the_one_we_pin(server: ElasticsearchStore) -> None:
+def test_the_mapping_is_the_one_we_pin_and_refuses_an_unknown_field(server: ElasticsearchStore) -> None:
     build(server, NAME)
-    mapping = server.client.indices.get_mapping(index=f"treeline-{NAME}")[index_name(NAME, "000001")]["mappings"]
-    assert mapping["dynamic"] == "strict"
-    assert mapping["properties"]["vector0"]["index_options"]["type"] == "int8_hnsw"
+    index = index_name(NAME, "000001")
+    mapping = server.client.indices.get_mapping(index=f"treeline-{NAME}")[index]["mappings"]
     assert mapping["properties"]["terms"]["analyzer"] == "whitespace"
     assert mapping["_meta"]["treeline"]["functions"] == len(SAMPLE)
+    server.client.indices.put_settings(index=index, settings={"blocks.write": False})
+    bulk = Bulk(server.client, index)
+    assert "strict_dynamic_mapping" in bulk([Action("1", b'{"surprise": 1}')])[0][1]
+    bulk.close()
 
 
-@pytest.mark.elasticsearch
 def test_a_dead_writer_of_this_machine_makes_way_at_once(
     server: ElasticsearchStore, elasticsearch_cluster: Cluster
 ) -> None:
@@ -403,7 +388,6 @@ def test_a_dead_writer_of_this_machine_makes_way_at_once(
         assert writer.publish().functions == 3
 
 
-@pytest.mark.elasticsearch
 def test_a_silent_writer_elsewhere_makes_way_after_a_while(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -416,7 +400,6 @@ def test_a_silent_writer_elsewhere_makes_way_after_a_while(
     held.release()
 
 
-@pytest.mark.elasticsearch
 def test_a_writer_that_is_silent_is_not_taken_for_dead_and_one_that_was_writes_no_more(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,7 +425,6 @@ def test_a_writer_that_is_silent_is_not_taken_for_dead_and_one_that_was_writes_n
     others[0].release()
 
 
-@pytest.mark.elasticsearch
 def test_a_writer_that_was_silent_does_not_release_the_lease_of_its_successor(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,7 +440,6 @@ def test_a_writer_that_was_silent_does_not_release_the_lease_of_its_successor(
         heard(server)
 
 
-@pytest.mark.elasticsearch
 def test_a_lease_is_released_although_the_answer_to_a_heartbeat_was_lost(server: ElasticsearchStore) -> None:
     held = lease.Lease(server.client, NAME)
     server.client.index(index=lease.INDEX, id=NAME, document={**held._who, "at": time.time()})
@@ -467,7 +448,6 @@ def test_a_lease_is_released_although_the_answer_to_a_heartbeat_was_lost(server:
         heard(server)
 
 
-@pytest.mark.elasticsearch
 def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,7 +462,6 @@ def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself
     server.begin(NAME, [ENCODER], "f").abandon()
 
 
-@pytest.mark.elasticsearch
 def test_a_unit_whose_shard_is_away_is_not_taken_for_a_new_one(
     elasticsearch_cluster: Cluster, server: ElasticsearchStore
 ) -> None:
@@ -496,7 +475,6 @@ def test_a_unit_whose_shard_is_away_is_not_taken_for_a_new_one(
         assert proxy.happened["_mget"] == OUTAGE
 
 
-@pytest.mark.elasticsearch
 def test_bodies_of_a_busy_cluster_are_waited_for(
     elasticsearch_cluster: Cluster, server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -508,7 +486,6 @@ def test_bodies_of_a_busy_cluster_are_waited_for(
         store.close()
 
 
-@pytest.mark.elasticsearch
 def test_bodies_that_were_read_are_not_asked_for_again(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -533,7 +510,6 @@ def test_bodies_that_were_read_are_not_asked_for_again(
         assert len(opened._bodies or ()) <= 4
 
 
-@pytest.mark.elasticsearch
 def test_what_is_still_being_written_is_read_anew(server: ElasticsearchStore) -> None:
     with server.begin(NAME, [ENCODER], "f") as writer:
         write(writer, SAMPLE[:1])
@@ -545,7 +521,6 @@ def test_what_is_still_being_written_is_read_anew(server: ElasticsearchStore) ->
         writer.abandon()
 
 
-@pytest.mark.elasticsearch
 @pytest.mark.parametrize("base", [(), SAMPLE[3:]], ids=["new", "on a base"])
 def test_a_preview_says_of_what_was_written_what_the_server_says(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch, base: tuple[Function, ...]
@@ -573,7 +548,6 @@ def test_a_preview_says_of_what_was_written_what_the_server_says(
         writer.abandon()
 
 
-@pytest.mark.elasticsearch
 def test_what_was_written_is_not_read_back(server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(*_: object, **request: object) -> None:
         raise AssertionError(request)
@@ -619,7 +593,6 @@ def test_the_vectors_of_what_was_written_are_the_last_of_each_unit() -> None:
     written.close()
 
 
-@pytest.mark.elasticsearch
 def test_a_busy_cluster_is_waited_for_when_writing_begins(
     elasticsearch_cluster: Cluster, server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -646,7 +619,6 @@ def until(happened: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.elasticsearch
 def test_two_encoders_of_one_dimension_do_not_mix(server: ElasticsearchStore) -> None:
     one, two = EncoderSpec("one", 16), EncoderSpec("two", 16)
     with server.begin(NAME, [one, two], "f") as writer:
@@ -657,21 +629,12 @@ def test_two_encoders_of_one_dimension_do_not_mix(server: ElasticsearchStore) ->
     assert engine.knn(-vectors(SAMPLE)[0], 1, encoder="two")[0].score == pytest.approx(1, abs=0.01)
 
 
-@pytest.mark.elasticsearch
-def test_a_server_that_takes_nothing_in_refuses_no_credentials(server: ElasticsearchStore) -> None:
-    info = build(server, NAME)  # published, and closed to writing
-    with pytest.raises(EngineUnavailable, match="takes nothing in") as told, server_errors(server.client):
-        server.client.index(index=index_name(NAME, info.generation), document={})
-    assert not isinstance(told.value, CredentialsError)
-
-
 def test_the_lease_knows_a_process_by_its_start() -> None:
     mine = lease._process(os.getpid())
     assert lease._is_running(mine)
     assert not lease._is_running(f"{os.getpid()}:1")
 
 
-@pytest.mark.elasticsearch
 @pytest.mark.parametrize(
     ("query", "names"),
     [
@@ -693,7 +656,6 @@ def test_the_papers_query_and_kibanas_are_answered(
     assert {hit["_source"]["func_name"] for hit in found} == names
 
 
-@pytest.mark.elasticsearch
 def test_the_queries_that_the_docs_give_for_kibanas_console_find_what_they_say(server: ElasticsearchStore) -> None:
     code = "def as_text(number):\n    return str(number)\n"
     silent, spoken = (
@@ -712,7 +674,6 @@ def test_the_queries_that_the_docs_give_for_kibanas_console_find_what_they_say(s
     assert [hit["_source"]["func_name"] for hit in found[1]] == ["to_text"]
 
 
-@pytest.mark.elasticsearch
 def test_addresses_come_from_columns_read_ahead_once_a_service_asks_often(
     server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -727,18 +688,3 @@ def test_addresses_come_from_columns_read_ahead_once_a_service_asks_often(
     monkeypatch.setattr(columns.FetchedColumns, "entries", lambda *_: pytest.fail("asked the server"))
     assert list(opened.keyword(["valu"], 10)) == expected
     assert list(server.open(NAME).keyword(["valu"], 10)) == expected  # another process finds them on the disk
-
-
-@pytest.mark.elasticsearch
-def test_what_began_from_a_generation_that_was_rolled_back_is_not_published(server: ElasticsearchStore) -> None:
-    build(server, NAME)
-    build(server, NAME, fresh=False, fingerprint="g")
-    with server.begin(NAME, [ENCODER], "h") as writer:
-        write(writer, [function("late")])
-        before = server.roll_back(NAME)
-        with pytest.raises(TreelineError, match="rolled back"):
-            writer.publish()
-    assert server.current(NAME) == before.generation
-    with server.begin(NAME, [ENCODER], "i") as writer:  # removes the complete one that never was current
-        writer.publish()
-    assert server.roll_back(NAME).generation == before.generation

@@ -200,6 +200,8 @@ def test_verify_names_every_damaged_file_of_every_generation(tmp_path: Path) -> 
     target.unlink()
     target.write_bytes(data[:-1] + b"\xff")
     assert store.verify("x") == {"000002": (), "000001": ("rows/by_id.npy",)}
+    with pytest.raises(InputError, match="no index"):
+        store.verify("y")
 
 
 def test_every_file_is_listed(tmp_path: Path) -> None:
@@ -223,18 +225,3 @@ def test_a_roll_back_never_leads_to_what_a_killed_load_left(tmp_path: Path) -> N
         writer.publish()
     assert store.roll_back("x").generation == "000002"
     assert store.open("x").info.generation == "000002"
-
-
-def test_what_began_from_a_generation_that_was_rolled_back_is_not_published(tmp_path: Path) -> None:
-    store = of_two_generations(tmp_path)
-    with store.begin("x", [ENCODER], "h") as writer:
-        write(writer, MANY[200:210])
-        store.roll_back("x")
-        with pytest.raises(TreelineError, match="rolled back"):
-            writer.publish()
-    assert store.current("x") == "000001"
-    with store.begin("x", [ENCODER], "h") as writer:
-        write(writer, MANY[200:210])
-        assert writer.publish().functions == 110
-    with pytest.raises(InputError, match="no index"):
-        store.verify("y")

@@ -69,11 +69,6 @@ def test_distinct_repositories_are_counted_over_ten_results(annotations: Path) -
     assert data.measure(data.cases[0], hits)["repositories_10"] == 4
 
 
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"queries\.csv is not there"):
-        codesearchnet.read_queries(tmp_path / "queries.csv")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -55,11 +55,6 @@ def test_a_bad_run_is_one_line(tmp_path: Path, text: str, message: str) -> None:
         runs.read_predictions(path, {"q"})
 
 
-def test_a_missing_run_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is not there"):
-        runs.read_predictions(tmp_path / "none.csv", {"q"})
-
-
 def test_trec_files_give_the_same_ndcg_in_the_reference_tool(tmp_path: Path) -> None:
     runs.write_trec_run(tmp_path / "run.txt", [(CASE, HITS)], "treeline")
     runs.write_trec_qrels(tmp_path / "qrels.txt", [CASE])
