@@ -20,7 +20,7 @@ from treeline.corpus.function import Function
 from treeline.encoder.tokens import identifier_parts
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric
-from treeline.eval.harness import Output, evaluation_settings, finish, output_options, run
+from treeline.eval.harness import Output, evaluation_settings, finish, output_options, run, summarise_index
 from treeline.eval.metrics import count_distinct, ndcg, reciprocal_rank
 from treeline.eval.systems import DEFAULT, Variant
 from treeline.search.live import open_searcher
@@ -137,7 +137,8 @@ def command(engine: str | None, name: str, count: int, seed: int, output: Output
     searcher = open_searcher(evaluation_settings(engine, name))
     try:
         data = dataset(alternatives(searcher.engine.scan()), count, seed, f"index {searcher.info.name}")
-        _, document = run(data, searcher, (FUSED, DEFAULT), FUSED.name, output.console)
+        evaluation = run(data, searcher, (FUSED, DEFAULT), output.console)
+        document = summarise_index(evaluation, searcher.info, FUSED.name)
     finally:
         searcher.close()
     finish(document, output)

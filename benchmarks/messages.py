@@ -25,6 +25,7 @@ from treeline.eval.harness import (
     output_options,
     run,
     select_variants,
+    summarise_index,
 )
 from treeline.eval.metrics import reciprocal_rank, success
 from treeline.search.live import open_searcher
@@ -104,7 +105,7 @@ def command(
         data = dataset(found, count, seed, f"index {searcher.info.name}", quoted=quoted)
         variants, baseline = select_variants(compare, ablate)
         asked = [replace(variant, literal=False) for variant in variants]  # quotes mean exact text
-        _, document = run(data, searcher, asked, baseline, output.console)
+        document = summarise_index(run(data, searcher, asked, output.console), searcher.info, baseline)
     finally:
         searcher.close()
     finish(document, output)

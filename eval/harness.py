@@ -63,19 +63,16 @@ def compare_variants(
 ) -> Document:
     """The document of the default search, or of the systems that --compare or --ablate choose."""
     variants, baseline = select_variants(compare, ablate, compared)
-    _, document = run(dataset, searcher, variants, baseline, console)
+    document = summarise_index(run(dataset, searcher, variants, console), searcher.info, baseline)
     document["dataset"] += "-ablation" if ablate else ""
     return document
 
 
-def run(
-    dataset: DataSet, searcher: Stages, variants: Sequence[Variant], baseline: str, console: Console
-) -> tuple[Evaluation, Document]:
-    """Ask every variant every question and summarise."""
+def run(dataset: DataSet, searcher: Stages, variants: Sequence[Variant], console: Console) -> Evaluation:
+    """Ask every variant every question."""
     if any("tfidf" in variant.lanes for variant in variants):
         searcher.prepare("tfidf")  # else the first questions would get no answer while it is built
-    evaluation = measure_systems(dataset, LaneCache(searcher).systems(variants), console)
-    return evaluation, summarise_index(evaluation, searcher.info, baseline)
+    return measure_systems(dataset, LaneCache(searcher).systems(variants), console)
 
 
 def measure_systems(dataset: DataSet, systems: Sequence[System], console: Console) -> Evaluation:

@@ -16,7 +16,7 @@ from treeline.rerank.candidates import DEPTH, Candidate
 from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
 from treeline.rerank.rules import RULE_NAMES
-from treeline.search.lanes.lane_set import LaneResults
+from treeline.search.lanes.lane_set import Degradation, LaneResults
 from treeline.search.plan import Plan
 from treeline.search.query import Query
 
@@ -117,13 +117,17 @@ class LaneCache:
         key = (query, names)
         if key not in self._lanes:
             self._lanes[key] = self.searcher.lanes(self.searcher.plan(query, names or None))
-        found = self._lanes[key]
-        if found.degraded:
-            raise InputError(
-                f"the {found.degraded[0].lane} lane failed on {query.text!r}: {found.degraded[0].reason}",
-                "an evaluation needs every lane; raise TREELINE_LANE_TIMEOUT or check the index",
-            )
-        return found
+        require_all_lanes(query, self._lanes[key].degraded)
+        return self._lanes[key]
+
+
+def require_all_lanes(query: Query, degraded: Sequence[Degradation]) -> None:
+    """Stop the evaluation if a lane failed: its results would count as misses."""
+    if degraded:
+        raise InputError(
+            f"the {degraded[0].lane} lane failed on {query.text!r}: {degraded[0].reason}",
+            "an evaluation needs every lane; raise TREELINE_LANE_TIMEOUT or check the index",
+        )
 
 
 def _as_page(lanes: LaneResults, quality: str = "fast") -> LaneResults:

@@ -83,13 +83,10 @@ def _system(dataset: DataSet, measured: SystemScores, against: SystemScores | No
 
 def _groups(cases: Sequence[Case], measured: SystemScores) -> Document:
     """Means per group, and the macro-average over groups, when there is more than one."""
-    members: dict[str, list[str]] = defaultdict(list)
-    for case in cases:
-        members[case.group].append(case.id)
-    if len(members) < 2:
-        return {}
     table: Document = {}
-    for metric, by_group in _by_group(members, measured).items():
+    if len({case.group for case in cases}) < 2:
+        return table
+    for metric, by_group in _by_group(cases, measured).items():
         row = {group: round(sum(found) / len(found), DIGITS) for group, found in by_group.items()}
         table[metric] = {**row, MACRO: round(macro_mean(by_group), DIGITS)}
     return table
@@ -113,25 +110,21 @@ def _breakdowns(dataset: DataSet, measured: SystemScores) -> Document:
 
 def _macro(dataset: DataSet, measured: SystemScores) -> Document:
     """The mean over groups of each metric; its interval resamples the groups."""
-    members: dict[str, list[str]] = defaultdict(list)
-    for case in dataset.cases:
-        members[case.group].append(case.id)
     table: Document = {}
-    for metric, by_group in _by_group(members, measured).items():
+    for metric, by_group in _by_group(dataset.cases, measured).items():
         mean = mean_of([float(np.mean(found)) for found in by_group.values()])
         if mean is not None:
             table[metric] = _rounded({"mean": mean.mean, "low": mean.low, "high": mean.high, "groups": mean.queries})
     return table
 
 
-def _by_group(members: Mapping[str, Sequence[str]], measured: SystemScores) -> dict[str, dict[str, list[float]]]:
+def _by_group(cases: Sequence[Case], measured: SystemScores) -> dict[str, dict[str, list[float]]]:
     """Metric → group → the values of its queries, without empty groups."""
-    table = {}
+    table: dict[str, dict[str, list[float]]] = {}
     for metric, values in measured.values.items():
-        by_group = {group: [values[i] for i in ids if i in values] for group, ids in members.items()}
-        by_group = {group: found for group, found in by_group.items() if found}
-        if by_group:
-            table[metric] = by_group
+        for case in cases:
+            if case.id in values:
+                table.setdefault(metric, {}).setdefault(case.group, []).append(values[case.id])
     return table
 
 

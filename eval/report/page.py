@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from itertools import zip_longest
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 from plotly.io import to_html  # type: ignore[import-untyped]
@@ -213,19 +214,15 @@ def _provenance(document: Document) -> str:
 def _means(document: Document) -> str:
     headline = document["headline"]
     values = [system["means"].get(headline, {}).get("mean", 0.0) for system in document["systems"]]
-    best = max(values, default=0.0)
-    head = "".join(f"<th>{escape(metric['label'])}</th>" for metric in document["metrics"])
+    head = ["system", *(metric["label"] for metric in document["metrics"]), "p50 ms", "p95 ms"]
     rows = []
-    for system, value in zip(document["systems"], values, strict=True):
-        cells = "".join(
-            f"<td>{_mean(system['means'].get(metric['name']), metric['share'])}</td>" for metric in document["metrics"]
-        )
-        latency = system["latency"]
-        times = "".join(f"<td>{latency[name]:.1f}</td>" if latency else "<td>–</td>" for name in ("p50", "p95"))
-        mark = " class=best" if value == best else ""
-        about = escape(system["about"])
-        rows.append(f'<tr{mark}><td title="{about}">{escape(system["name"])}</td>{cells}{times}</tr>')
-    return _table(f"<th>system</th>{head}<th>p50 ms</th><th>p95 ms</th>", rows)
+    for system in document["systems"]:
+        cells = [_mean(system["means"].get(metric["name"]), metric["share"]) for metric in document["metrics"]]
+        times = [f"{system['latency'][name]:.1f}" if system["latency"] else "–" for name in ("p50", "p95")]
+        name = f'<span title="{escape(system["about"])}">{escape(system["name"])}</span>'
+        rows.append([name, *cells, *times])
+    best = max(values, default=0.0)
+    return _table(head, rows, marked=[value == best for value in values])
 
 
 def _mean(mean: Document | None, share: bool) -> str:
@@ -241,46 +238,41 @@ def _groups(document: Document) -> str:
     columns = list(dict.fromkeys(group for row in tables.values() for group in row))
     if not columns:
         return ""
-    head = "<th>system</th>" + "".join(f"<th>{escape(column)}</th>" for column in columns)
     rows = [
-        f"<tr><td>{escape(name)}</td>"
-        + "".join(f"<td>{row[column]:.3f}</td>" if column in row else "<td>–</td>" for column in columns)
-        + "</tr>"
+        [escape(name), *(f"{row[column]:.3f}" if column in row else "–" for column in columns)]
         for name, row in tables.items()
     ]
-    return "<h2>By group</h2>" + _table(head, rows)
+    return "<h2>By group</h2>" + _table(["system", *columns], rows)
 
 
 def _paper(document: Document) -> str:
-    rows = document.get("paper", [])
-    if not rows:
+    if not document.get("paper"):
         return ""
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in PAPER_HEAD.values())
-    cells = [
-        [f"{value:.4f}" if isinstance(value, float) else value or "–" for value in map(row.get, PAPER_HEAD)]
-        for row in rows
+    rows = [
+        [f"{value:.4f}" if isinstance(value, float) else escape(value or "–") for value in map(row.get, PAPER_HEAD)]
+        for row in document["paper"]
     ]
-    lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells]
-    return "<h2>The paper's table, repeated</h2>" + _table(head, lines)
+    return "<h2>The paper's table, repeated</h2>" + _table(PAPER_HEAD.values(), rows)
 
 
 def _comparisons(document: Document) -> str:
     headline = document["headline"]
-    rows = []
-    for system in document["systems"]:
-        found = system["against_baseline"].get(headline)
-        if found:
-            rows.append(
-                f"<tr><td>{escape(system['name'])}</td><td>{found['difference']:+.4f}</td>"
-                f"<td>{found['low']:+.4f} … {found['high']:+.4f}</td><td>{found['p']:.4f}</td>"
-                f"<td>{found['wins']}</td><td>{found['losses']}</td><td>{found['ties']}</td></tr>"
-            )
+    rows = [
+        [
+            escape(system["name"]),
+            f"{one['difference']:+.4f}",
+            f"{one['low']:+.4f} … {one['high']:+.4f}",
+            f"{one['p']:.4f}",
+            *(str(one[count]) for count in ("wins", "losses", "ties")),
+        ]
+        for system in document["systems"]
+        if (one := system["against_baseline"].get(headline))
+    ]
     if not rows:
         return ""
-    columns = ("system", "difference", "95 % interval", "p", "wins", "losses", "ties")
     caption = f"{headline}; paired bootstrap over the questions."
-    head = "".join(f"<th>{column}</th>" for column in columns)
-    return f"<h2>Against {escape(document['baseline'])}</h2><p class=soft>{escape(caption)}</p>" + _table(head, rows)
+    table = _table(("system", "difference", "95 % interval", "p", "wins", "losses", "ties"), rows)
+    return f"<h2>Against {escape(document['baseline'])}</h2><p class=soft>{escape(caption)}</p>{table}"
 
 
 def _worst(document: Document) -> str:
@@ -300,13 +292,19 @@ def _location(result: Document) -> str:
 
 
 def _facts(document: Document) -> str:
-    values = {
-        name: f"{value:,.10g}" if isinstance(value, float) else value for name, value in document["facts"].items()
-    }
-    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in values.items())
+    rows = [
+        [escape(name), f"{value:,.10g}" if isinstance(value, float) else escape(value)]
+        for name, value in document["facts"].items()
+    ]
     notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in document["notes"])
-    return f"<h2>What this rests on</h2><div class=wide><table>{rows}</table></div>{notes}"
+    return f"<h2>What this rests on</h2>{_table((), rows)}{notes}"
 
 
-def _table(head: str, rows: list[str]) -> str:
-    return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+def _table(head: Iterable[str], rows: Sequence[Sequence[str]], marked: Sequence[bool] = ()) -> str:
+    """A table of cells that are HTML already; `marked` says which rows stand out."""
+    headings = "".join(f"<th>{escape(heading)}</th>" for heading in head)
+    body = "".join(
+        f"<tr{' class=best' if mark else ''}>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
+        for row, mark in zip_longest(rows, marked, fillvalue=False)
+    )
+    return f"<div class=wide><table><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table></div>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ TRIVIAL = re.compile(
 PREFIX = re.compile(r"^(\w+)(\([^)]*\))?!?:\s+")
 REFERENCE = re.compile(r"\(?(?:#\d+|GH-\d+|[A-Z]{2,}-\d+)\)?")
 FIELD, RECORD = "\x1f", "\x1e"
+PATCH = "--format= --unified=0 --no-color --no-ext-diff --no-textconv --no-renames --diff-filter=AM".split()
 HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
@@ -79,18 +81,7 @@ def changes(repository: Path, limit: int = 5000) -> Iterator[Change]:
     log = _git(repository, "log", "--no-merges", f"--max-count={limit}", f"--format={RECORD}%H{FIELD}%s", "HEAD")
     for record in log.split(RECORD)[1:]:
         commit, _, subject = record.strip().partition(FIELD)
-        patch = _git(
-            repository,
-            "show",
-            "--format=",
-            "--unified=0",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-renames",
-            "--diff-filter=AM",
-            commit,
-        )
+        patch = _git(repository, "show", *PATCH, commit)
         lines = {path: hunks for path, hunks in _hunks(patch) if grammar_of(path)}
         if 0 < len(lines) <= MOST_FILES:
             yield Change(commit, subject, lines)
@@ -107,19 +98,12 @@ def changed_functions(hunks: list[tuple[int, int]], names: dict[str, tuple[int, 
     found: set[str] = set()
     for first, last in hunks:
         around = [name for name, (start, end) in names.items() if start <= last and first <= end]
-        inner = [
-            name
-            for name in around
-            if not any(
-                other != name
-                and names[name][0] <= names[other][0]
-                and names[other][1] <= names[name][1]
-                and names[other] != names[name]
-                for other in around
-            )
-        ]
-        found.update(inner)
+        found.update(name for name in around if not any(_is_within(names[other], names[name]) for other in around))
     return sorted(found)
+
+
+def _is_within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
+    return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def file_at(repository: Path, commit: str, path: str) -> bytes:
@@ -237,12 +221,7 @@ def dataset(
     if level not in LEVELS:
         raise InputError(f"unknown level {level!r}", f"choose one of {', '.join(LEVELS)}")
     kept = [
-        Case(
-            id=f"{case.repository}@{case.commit[:10] or number}",
-            text=case.query,
-            relevance=found,
-            group=case.repository,
-        )
+        Case(f"{case.repository}@{case.commit[:10] or number}", case.query, found, group=case.repository)
         for number, case in enumerate(cases, start=1)
         if (found := dict.fromkeys(_indexed_answers(case, level, indexed), 1.0))
     ]
@@ -381,12 +360,9 @@ def evaluate_repository(
     """Index one repository and ask its cases."""
     with loading(console) as progress:
         searcher = source_searcher(f"mined-{path.resolve().name}".lower(), str(path), settings, progress)
-    try:
+    with closing(searcher):
         indexed = {key(address, level) for _, address in searcher.engine.addresses()}
-        evaluation, _ = run(dataset(cases, indexed, level, ks), searcher, variants, "", console)
-    finally:
-        searcher.close()
-    return evaluation
+        return run(dataset(cases, indexed, level, ks), searcher, variants, console)
 
 
 def read_manifest(path: Path) -> list[Path]:

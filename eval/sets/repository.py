@@ -25,9 +25,18 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, Ranked, System, evaluate, join
-from treeline.eval.harness import Output, bar, choice_options, evaluation_settings, finish, loading, output_options
+from treeline.eval.harness import (
+    Output,
+    choice_options,
+    evaluation_settings,
+    finish,
+    loading,
+    measure_systems,
+    output_options,
+)
 from treeline.eval.indexes import ENGINE, sources_searcher
 from treeline.eval.report.document import summarise
+from treeline.eval.systems import SLOW, require_all_lanes
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources.folder import open_folder
 from treeline.rerank.registry import FUSIONS
@@ -294,7 +303,6 @@ def by_repository(questions: Questions) -> Mapping[Repository, Questions]:
 PROJECT = Path(__file__).resolve().parents[2]
 # The rooms that build an index; when their code changes, cached indexes are rebuilt.
 INDEX_CODE = ("corpus", "encoder", "engine", "graph", "ingest")
-SLOW = frozenset({"cross-encoder"})  # needs a transformer for every question
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,21 +409,15 @@ def _evaluate(
             console.print(f"{name}: {error.message}", style="yellow")
             nothing = [System(one.name, one.about, lambda case, depth: Ranked([])) for one in variants]
             return evaluate(data, nothing)
-    with closing(searcher), bar(console) as progress_bar:
-        task = progress_bar.add_task(name, total=len(variants) * len(data.cases))
-        systems = [_system(searcher, variant) for variant in variants]
-        return evaluate(data, systems, lambda _: progress_bar.update(task, advance=1))
+    with closing(searcher):
+        return measure_systems(data, [_system(searcher, variant) for variant in variants], console)
 
 
 def _system(searcher: LiveSearcher, variant: Variant) -> System:
     def answer(case: Case, depth: int) -> Ranked:
         query = Query(case.text, k=depth, filters=case.filters, explain=False, feedback=False, **variant.switches)
         found = searcher.search(query)
-        if found.degraded:
-            raise InputError(
-                f"the {found.degraded[0].lane} lane failed on {case.text!r}: {found.degraded[0].reason}",
-                "an evaluation needs every lane; raise TREELINE_LANE_TIMEOUT or check the index",
-            )
+        require_all_lanes(query, found.degraded)
         hits = [Hit(one.function.id, one.candidate.score, one.function.address) for one in found.results]
         return Ranked(hits, found.timings["total"], found.timings)
 
