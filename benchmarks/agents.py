@@ -118,7 +118,7 @@ def run(
     """Ask every question with every tool, and report shares and means."""
     asked = read(questions, checkouts, only)
     name, count = counter(tokenizer)
-    tell(f"{len(asked.asked)} questions, {len(asked.repositories)} repositories; tokens: {name}")
+    tell(f"{len(asked.rows)} questions, {len(asked.repositories)} repositories; tokens: {name}")
     spent: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory(prefix="treeline-bench-") as scratch:
         ways = {
@@ -131,7 +131,7 @@ def run(
             ways |= {f"semble, {kind}": ask_semble(semble, kind) for kind in ("bm25", "stand-in")}
         for way, ask in ways.items():
             for repository, part in by_repository(asked).items():
-                for question, answers in zip(part.asked, ask(repository, part.asked), strict=True):
+                for question, answers in zip(part.rows, ask(repository, part.rows), strict=True):
                     spent.setdefault(way, []).append(tokens_to(question, answers, count))
     rows = [summary(way, some) for way, some in spent.items()]
     for line in table(rows):
@@ -140,7 +140,7 @@ def run(
     tell(f"treeline's tools and instructions, once a session: {overhead:,} tokens")
     return {
         "bench": "agents",
-        "questions": len(asked.asked),
+        "questions": len(asked.rows),
         "repositories": len(asked.repositories),
         "tokenizer": name,
         "limit": LIMIT,

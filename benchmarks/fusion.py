@@ -16,13 +16,14 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from benchmarks import web
 from treeline.corpus.analysis import analyse, parts
 from treeline.corpus.function import Function
 from treeline.encoder.registry import load
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
 from treeline.eval.metrics import compare, reciprocal_rank
-from treeline.eval.sets import docstrings, web
+from treeline.eval.sets import docstrings
 from treeline.rerank.fusion import adaptive, intersection, rrf, score_sum
 from treeline.rerank.language import named
 from treeline.rerank.ranked_list import Fusion, RankedList

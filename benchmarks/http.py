@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks.figures import JSON, Report
 from treeline.corpus.errors import TreelineError
-from treeline.eval.sets.codesearchnet import BESIDE, QUERIES, read_queries
+from treeline.eval.sets.codesearchnet import CHECKOUT_DATA, QUERIES, read_queries
 from treeline.service.cli import main
 from treeline.service.cli.options import index_options, settings_for
 
@@ -294,7 +294,7 @@ QUESTIONS = (
 
 def questions(file: Path | None = None) -> list[str]:
     """CodeSearchNet's queries if they are on this machine, else our own."""
-    file = file or BESIDE / QUERIES
+    file = file or CHECKOUT_DATA / QUERIES
     return read_queries(file) if file.exists() else list(QUESTIONS)
 
 

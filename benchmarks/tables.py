@@ -37,7 +37,7 @@ RUNS = (
 )
 
 
-def render(page: str, folder: Path = results.KEPT) -> str:
+def render(page: str, folder: Path = results.FOLDER) -> str:
     """The page with each table rebuilt from the last kept result of its data set."""
     return BLOCK.sub(lambda found: _block(found, results.last(found[2], folder)), page)
 
@@ -115,7 +115,7 @@ def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def write(page: Path = PAGE, folder: Path = results.KEPT) -> bool:
+def write(page: Path = PAGE, folder: Path = results.FOLDER) -> bool:
     """Rewrite the page's tables; true if any changed."""
     before = page.read_text(encoding="utf-8")
     after = render(before, folder)
@@ -126,7 +126,7 @@ def write(page: Path = PAGE, folder: Path = results.KEPT) -> bool:
 @click.command()
 @click.option("--page", type=Existing, default=PAGE, show_default="docs/research/evaluation.md", help="The page.")
 @click.option(
-    "--results", "folder", type=Folder, default=results.KEPT, show_default="eval/results", help="Kept results."
+    "--results", "folder", type=Folder, default=results.FOLDER, show_default="eval/results", help="Kept results."
 )
 @click.option("--check", is_flag=True, help="Write nothing; fail when the page differs from the results.")
 @click.option("--rerun", is_flag=True, help="Run the evaluations again first, and keep their results.")

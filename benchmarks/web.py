@@ -29,7 +29,7 @@ from treeline.eval.harness import (
 from treeline.eval.indexes import source_searcher
 from treeline.eval.metrics import count_distinct, ndcg, recall, reciprocal_rank, success
 from treeline.eval.sets.codesearchnet import data_folder
-from treeline.eval.systems import AS_TYPED, COMPARED, Variant
+from treeline.eval.systems import AS_TYPED, COMPARISON, Variant
 from treeline.ingest.source import ReadOptions
 from treeline.search.live import open_searcher
 from treeline.service.cli import main
@@ -145,9 +145,9 @@ def command(
 ) -> None:
     """Web-style questions; choose on `dev`, report on `test`."""
     asked = read(Path(questions) if questions else QUERIES)
-    compared: tuple[Variant, ...] = COMPARED
+    comparison: tuple[Variant, ...] = COMPARISON
     if mistyped:
-        asked, compared = misspell(asked), (AS_TYPED, *COMPARED)
+        asked, comparison = misspell(asked), (AS_TYPED, *COMPARISON)
     settings = evaluation_settings(engine, name)
     if full:
         searcher = open_searcher(settings)
@@ -162,7 +162,7 @@ def command(
         urls = {address.url for _, address in searcher.engine.addresses()}
         cases = dataset(asked, split, urls.__contains__, pool)
         cases = replace(cases, name=f"{cases.name}{'-mistyped' if mistyped else ''}{'-full' if full else ''}")
-        document = compare_variants(cases, searcher, compare, ablate, output.console, compared)
+        document = compare_variants(cases, searcher, compare, ablate, output.console, comparison)
     finish(document, output)
 
 

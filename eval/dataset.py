@@ -15,7 +15,7 @@ from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS, Filters
 
 # Results of each query kept in a report, to see why a query did badly.
-SHOWN = 5
+RESULTS_IN_REPORT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranking:
     """A system's answer to one question, and its time in total and by stage."""
 
     hits: Sequence[Hit]
@@ -43,7 +43,7 @@ class Ranked:
     stages: Mapping[str, float] = field(default_factory=dict)
 
 
-Answer = Callable[[Case, int], Ranked]
+Answer = Callable[[Case, int], Ranking]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class SystemScores:
     values: Mapping[str, Mapping[str, float]]
     milliseconds: Mapping[str, float]
     stages: Mapping[str, Sequence[float]]
-    shown: Mapping[str, Sequence[Address]]
+    first: Mapping[str, Sequence[Address]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Evaluation:
     systems: Sequence[SystemScores]
 
     def system(self, name: str) -> SystemScores:
-        return next(measured for measured in self.systems if measured.system == name)
+        return next(scores for scores in self.systems if scores.system == name)
 
 
 def evaluate(
@@ -114,19 +114,19 @@ def _measure(dataset: DataSet, system: System, progress: Callable[[str], None]) 
     values: dict[str, dict[str, float]] = {metric.name: {} for metric in dataset.metrics}
     milliseconds: dict[str, float] = {}
     stages: dict[str, list[float]] = {}
-    shown: dict[str, list[Address]] = {}
+    first: dict[str, list[Address]] = {}
     for case in dataset.cases:
-        ranked = system.answer(case, dataset.depth)
-        for name, value in dataset.measure(case, ranked.hits).items():
+        ranking = system.answer(case, dataset.depth)
+        for name, value in dataset.measure(case, ranking.hits).items():
             if value is not None:
                 values[name][case.id] = value
-        if ranked.milliseconds is not None:
-            milliseconds[case.id] = ranked.milliseconds
-        for stage, spent in ranked.stages.items():
-            stages.setdefault(stage, []).append(spent)
-        shown[case.id] = [hit.address for hit in ranked.hits[:SHOWN]]
+        if ranking.milliseconds is not None:
+            milliseconds[case.id] = ranking.milliseconds
+        for stage, duration in ranking.stages.items():
+            stages.setdefault(stage, []).append(duration)
+        first[case.id] = [hit.address for hit in ranking.hits[:RESULTS_IN_REPORT]]
         progress(system.name)
-    return SystemScores(system.name, system.about, values, milliseconds, stages, shown)
+    return SystemScores(system.name, system.about, values, milliseconds, stages, first)
 
 
 def join(evaluations: Sequence[Evaluation], whole: DataSet | None = None) -> Evaluation:
@@ -134,20 +134,20 @@ def join(evaluations: Sequence[Evaluation], whole: DataSet | None = None) -> Eva
     if whole is None:
         every = [case for evaluation in evaluations for case in evaluation.dataset.cases]
         first = evaluations[0].dataset
-        counted = ("cases", "repositories", "cases without an indexed answer at this level")
-        facts = dict(first.facts) | {name: sum(float(e.dataset.facts[name]) for e in evaluations) for name in counted}
+        sums = ("cases", "repositories", "cases without an indexed answer at this level")
+        facts = dict(first.facts) | {name: sum(float(e.dataset.facts[name]) for e in evaluations) for name in sums}
         whole = replace(first, cases=every, facts=facts)
     systems = []
-    for measured in evaluations[0].systems:
-        parts = [evaluation.system(measured.system) for evaluation in evaluations]
+    for scores in evaluations[0].systems:
+        parts = [evaluation.system(scores.system) for evaluation in evaluations]
         systems.append(
             SystemScores(
-                measured.system,
-                measured.about,
-                {name: {k: v for part in parts for k, v in part.values[name].items()} for name in measured.values},
+                scores.system,
+                scores.about,
+                {name: {k: v for part in parts for k, v in part.values[name].items()} for name in scores.values},
                 {k: v for part in parts for k, v in part.milliseconds.items()},
-                {stage: [ms for part in parts for ms in part.stages.get(stage, ())] for stage in measured.stages},
-                {k: v for part in parts for k, v in part.shown.items()},
+                {stage: [ms for part in parts for ms in part.stages.get(stage, ())] for stage in scores.stages},
+                {k: v for part in parts for k, v in part.first.items()},
             )
         )
     return Evaluation(whole, systems)

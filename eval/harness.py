@@ -20,7 +20,7 @@ from treeline.engine.protocol import IndexInfo
 from treeline.eval.dataset import DataSet, Evaluation, System, evaluate
 from treeline.eval.report import results, terminal
 from treeline.eval.report.document import Document, summarise
-from treeline.eval.systems import COMPARED, DEFAULT, LaneCache, Stages, Variant, ablations
+from treeline.eval.systems import COMPARISON, DEFAULT, LaneCache, Stages, Variant, ablations
 from treeline.ingest.source import Progress as LoadProgress
 from treeline.search.settings import Settings
 from treeline.service.cli.options import settings_for
@@ -44,12 +44,14 @@ def choice_options(command: Decorated) -> Decorated:
     )
 
 
-def select_variants(compare: bool, ablate: bool, compared: Sequence[Variant] = COMPARED) -> tuple[list[Variant], str]:
+def select_variants(
+    compare: bool, ablate: bool, comparison: Sequence[Variant] = COMPARISON
+) -> tuple[list[Variant], str]:
     """The variants to measure, and the name of the baseline."""
     if ablate:
         return ablations(), DEFAULT.name
     if compare:
-        return list(compared), compared[0].name
+        return list(comparison), comparison[0].name
     return [DEFAULT], ""
 
 
@@ -59,10 +61,10 @@ def compare_variants(
     compare: bool,
     ablate: bool,
     console: Console,
-    compared: Sequence[Variant] = COMPARED,
+    comparison: Sequence[Variant] = COMPARISON,
 ) -> Document:
     """The document of the default search, or of the systems that --compare or --ablate choose."""
-    variants, baseline = select_variants(compare, ablate, compared)
+    variants, baseline = select_variants(compare, ablate, comparison)
     document = summarise_index(run(dataset, searcher, variants, console), searcher.info, baseline)
     document["dataset"] += "-ablation" if ablate else ""
     return document
@@ -115,7 +117,7 @@ class Output:
 
     json_file: str = ""
     html_file: str = ""
-    results: Path = results.KEPT
+    results: Path = results.FOLDER
     keep: bool = False
 
     @property
@@ -128,10 +130,10 @@ def output_options(command: Decorated) -> Decorated:
     """Adds --json, --html, --keep and --results, passed to the command as one `output`."""
 
     @wraps(command)  # keeps the parameters that click stored on it
-    def wrapped(json_file: str, html_file: str, keep: bool, results_folder: str, **rest: Any) -> Any:
+    def wrapper(json_file: str, html_file: str, keep: bool, results_folder: str, **rest: Any) -> Any:
         if html_file:
             require_extra("eval")
-        folder = Path(results_folder) if results_folder else results.KEPT
+        folder = Path(results_folder) if results_folder else results.FOLDER
         return command(output=Output(json_file, html_file, folder, keep), **rest)
 
     for option in (
@@ -140,8 +142,8 @@ def output_options(command: Decorated) -> Decorated:
         click.option("--html", "html_file", metavar="FILE", default="", help="Write one self-contained page."),
         click.option("--json", "json_file", metavar="FILE", default="", help="Write the figures; - for stdout."),
     ):
-        wrapped = option(wrapped)
-    return wrapped  # type: ignore[return-value]
+        wrapper = option(wrapper)
+    return wrapper  # type: ignore[return-value]
 
 
 def finish(document: Document, output: Output) -> None:

@@ -44,9 +44,9 @@ def records_searcher(
     own.home_path.mkdir(parents=True, exist_ok=True)
     records = own.home_path / f"{name}.jsonl.gz"
     # No time stamp in the file, so the same records make the same bytes and the pipeline sees no change.
-    with records.open("wb") as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=1) as packed:
+    with records.open("wb") as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=1) as archive:
         for function in functions:
-            packed.write(orjson.dumps({field: getattr(function, field) for field in FIELDS}) + b"\n")
+            archive.write(orjson.dumps({field: getattr(function, field) for field in FIELDS}) + b"\n")
     return source_searcher(name, str(records), settings, progress)
 
 

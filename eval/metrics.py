@@ -18,13 +18,13 @@ OFFICIAL_DEPTH = 300
 Gain = Literal["linear", "exponential"]
 
 
-def deduplicate(ranked: Iterable[str]) -> list[str]:
+def deduplicate(ranking: Iterable[str]) -> list[str]:
     """Each key at its first rank only, because a repeated answer must not count twice."""
-    return list(dict.fromkeys(ranked))
+    return list(dict.fromkeys(ranking))
 
 
 def official_ndcg(
-    ranked: Sequence[str], relevance: Mapping[str, float], *, within: bool, depth: int = OFFICIAL_DEPTH
+    ranking: Sequence[str], relevance: Mapping[str, float], *, within: bool, depth: int = OFFICIAL_DEPTH
 ) -> float | None:
     """CodeSearchNet's NDCG (Husain et al. 2019, `relevanceeval.py`); None if no judged URL is relevant.
 
@@ -34,42 +34,42 @@ def official_ndcg(
     ideal = _dcg(sorted(relevance.values(), reverse=True), "exponential")
     if ideal <= 0:
         return None
-    shown = deduplicate(ranked)[:depth]
+    keys = deduplicate(ranking)[:depth]
     if within:
-        gains = [relevance[key] for key in shown if key in relevance]
+        gains = [relevance[key] for key in keys if key in relevance]
     else:
-        gains = [relevance.get(key, 0.0) for key in shown]
+        gains = [relevance.get(key, 0.0) for key in keys]
     return _dcg(gains, "exponential") / ideal
 
 
 def ndcg(
-    ranked: Sequence[str], relevance: Mapping[str, float], k: int | None = None, gain: Gain = "linear"
+    ranking: Sequence[str], relevance: Mapping[str, float], k: int | None = None, gain: Gain = "linear"
 ) -> float | None:
     """Standard NDCG@k (Järvelin & Kekäläinen 2002), the ideal also cut at k; None if nothing is relevant."""
     ideal = _dcg(sorted(relevance.values(), reverse=True)[:k], gain)
     if ideal <= 0:
         return None
-    return _dcg([relevance.get(key, 0.0) for key in deduplicate(ranked)[:k]], gain) / ideal
+    return _dcg([relevance.get(key, 0.0) for key in deduplicate(ranking)[:k]], gain) / ideal
 
 
-def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str], k: int | None = None) -> float:
+def reciprocal_rank(ranking: Sequence[str], relevant: Collection[str], k: int | None = None) -> float:
     """One over the rank of the first relevant key among the first k, else zero."""
-    for rank, key in enumerate(deduplicate(ranked)[:k], start=1):
+    for rank, key in enumerate(deduplicate(ranking)[:k], start=1):
         if key in relevant:
             return 1.0 / rank
     return 0.0
 
 
-def recall(ranked: Sequence[str], relevant: Collection[str], k: int) -> float | None:
+def recall(ranking: Sequence[str], relevant: Collection[str], k: int) -> float | None:
     """The share of relevant keys among the first k; None if nothing is relevant."""
     if not relevant:
         return None
-    return len(set(top(ranked, k)) & set(relevant)) / len(set(relevant))
+    return len(set(top(ranking, k)) & set(relevant)) / len(set(relevant))
 
 
-def success(ranked: Sequence[str], relevant: Collection[str], k: int) -> float:
+def success(ranking: Sequence[str], relevant: Collection[str], k: int) -> float:
     """1 if a relevant key is among the first k."""
-    return float(not set(relevant).isdisjoint(top(ranked, k)))
+    return float(not set(relevant).isdisjoint(top(ranking, k)))
 
 
 def count_distinct(values: Sequence[str], k: int = 10) -> float:
@@ -77,17 +77,17 @@ def count_distinct(values: Sequence[str], k: int = 10) -> float:
     return float(len(set(values[:k])))
 
 
-def top(ranked: Sequence[str], k: int) -> list[str]:
-    return deduplicate(ranked)[:k]
+def top(ranking: Sequence[str], k: int) -> list[str]:
+    return deduplicate(ranking)[:k]
 
 
-def discounted(gains: Iterable[float]) -> float:
+def discount(gains: Iterable[float]) -> float:
     """The sum of the gains, each divided by log2(rank + 1)."""
     return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
 def _dcg(relevances: Iterable[float], gain: Gain) -> float:
-    return discounted(2.0**value - 1.0 if gain == "exponential" else value for value in relevances)
+    return discount(2.0**value - 1.0 if gain == "exponential" else value for value in relevances)
 
 
 RESAMPLES = 10_000
@@ -133,10 +133,10 @@ def mean_of(values: Sequence[float]) -> Mean | None:
 
 def compare(system: Mapping[str, float], baseline: Mapping[str, float]) -> Comparison | None:
     """System against baseline, query by query; None when they share no query."""
-    shared = [query for query in system if query in baseline]
-    if not shared:
+    queries = [query for query in system if query in baseline]
+    if not queries:
         return None
-    differences = np.asarray([system[query] - baseline[query] for query in shared], dtype=np.float64)
+    differences = np.asarray([system[query] - baseline[query] for query in queries], dtype=np.float64)
     means = _resampled_means(differences)
     low, high = _interval(means)
     return Comparison(
@@ -169,11 +169,11 @@ def macro_mean(groups: Mapping[str, Sequence[float]]) -> float:
 
 def _two_sided(differences: NDArray[np.float64]) -> float:
     """The share of resamples, centred on zero, that lie as far from zero as the observed mean."""
-    seen = abs(float(differences.mean()))
-    if seen <= TIE:
+    distance = abs(float(differences.mean()))
+    if distance <= TIE:
         return 1.0
     means = _resampled_means(differences - differences.mean())
-    return (1 + int((np.abs(means) >= seen - TIE).sum())) / (1 + len(means))
+    return (1 + int((np.abs(means) >= distance - TIE).sum())) / (1 + len(means))
 
 
 def _resampled_means(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import Protocol
 from treeline.corpus.errors import InputError
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import IndexInfo
-from treeline.eval.dataset import Case, Ranked, System
+from treeline.eval.dataset import Case, Ranking, System
 from treeline.rerank.candidates import DEPTH, Candidate
 from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
@@ -65,7 +65,7 @@ ROUTED = Variant("routed", "lanes by the kind of question, default fusion")
 DEFAULT = Variant("default", "lanes by the kind of question, default fusion and re-ranker", rerank="default")
 AS_TYPED = Variant("as typed", "the default without mending words typed wrong", rerank="default", as_typed=True)
 BEST = Variant("best", "the default, its first results read with the question", rerank="default", quality="best")
-COMPARED = (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT)
+COMPARISON = (KEYWORD, DENSE, HYBRID, ROUTED, DEFAULT)
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class LaneCache:
             return [self.system(variant) for variant in variants]
         return [self.system(variant) for variant in variants if "dense" not in variant.lanes]
 
-    def answer(self, variant: Variant, case: Case, depth: int) -> Ranked:
+    def answer(self, variant: Variant, case: Case, depth: int) -> Ranking:
         query = Query(
             case.text,
             k=depth,
@@ -99,19 +99,19 @@ class LaneCache:
         lanes = self._lane_results(query, variant.lanes)
         begin = perf_counter()
         candidates = self.searcher.fuse(lanes, variant.fusion, max(depth, DEPTH))
-        fused = perf_counter()
+        fusion_end = perf_counter()
         candidates = self.searcher.rerank(_as_page(lanes, variant.quality), candidates, variant.rerank)
-        done = perf_counter()
+        end = perf_counter()
         # Lanes run side by side: the slowest decides.
         stages = {
             **lanes.timings,
             "lanes": max(lanes.timings.values(), default=0.0),
-            "fusion": (fused - begin) * 1000,
-            "rerank": (done - fused) * 1000,
+            "fusion": (fusion_end - begin) * 1000,
+            "rerank": (end - fusion_end) * 1000,
         }
         total = stages["lanes"] + stages["fusion"] + stages["rerank"]
         hits = [Hit(candidate.id, candidate.score, candidate.address) for candidate in candidates[:depth]]
-        return Ranked(hits, total, stages)
+        return Ranking(hits, total, stages)
 
     def _lane_results(self, query: Query, names: tuple[str, ...]) -> LaneResults:
         key = (query, names)
@@ -121,11 +121,11 @@ class LaneCache:
         return self._lanes[key]
 
 
-def require_all_lanes(query: Query, degraded: Sequence[Degradation]) -> None:
+def require_all_lanes(query: Query, failures: Sequence[Degradation]) -> None:
     """Stop the evaluation if a lane failed: its results would count as misses."""
-    if degraded:
+    if failures:
         raise InputError(
-            f"the {degraded[0].lane} lane failed on {query.text!r}: {degraded[0].reason}",
+            f"the {failures[0].lane} lane failed on {query.text!r}: {failures[0].reason}",
             "an evaluation needs every lane; raise TREELINE_LANE_TIMEOUT or check the index",
         )
 

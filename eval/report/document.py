@@ -34,7 +34,7 @@ Document = dict[str, Any]
 def summarise(evaluation: Evaluation, baseline: str, focus: str = "") -> Document:
     """Means with intervals, comparisons with `baseline`, and the worst queries of `focus` (else the last system)."""
     dataset = evaluation.dataset
-    names = [measured.system for measured in evaluation.systems]
+    names = [scores.system for scores in evaluation.systems]
     focus = focus if focus in names else names[-1]
     against = evaluation.system(baseline) if baseline in names else None
     return {
@@ -48,53 +48,53 @@ def summarise(evaluation: Evaluation, baseline: str, focus: str = "") -> Documen
         "notes": list(dataset.notes),
         "baseline": baseline if against else "",
         "focus": focus,
-        "systems": [_system(dataset, measured, against) for measured in evaluation.systems],
+        "systems": [_system(dataset, scores, against) for scores in evaluation.systems],
         "worst": _worst(dataset, evaluation.system(focus)),
         "texts": {case.id: case.text for case in dataset.cases},
     }
 
 
-def _system(dataset: DataSet, measured: SystemScores, against: SystemScores | None) -> Document:
+def _system(dataset: DataSet, scores: SystemScores, against: SystemScores | None) -> Document:
     summary: Document = {
-        "name": measured.system,
-        "about": measured.about,
+        "name": scores.system,
+        "about": scores.about,
         "means": {},
-        "latency": _times(list(measured.milliseconds.values())),
-        "stages": {stage: _times(list(spent)) for stage, spent in measured.stages.items()},
-        "groups": _groups(dataset.cases, measured),
+        "latency": _times(list(scores.milliseconds.values())),
+        "stages": {stage: _times(list(times)) for stage, times in scores.stages.items()},
+        "groups": _groups(dataset.cases, scores),
         "against_baseline": {},
-        "values": {metric: _rounded(dict(values)) for metric, values in measured.values.items()},
+        "values": {metric: _round(dict(values)) for metric, values in scores.values.items()},
     }
-    if breakdowns := _breakdowns(dataset, measured):
+    if breakdowns := _breakdowns(dataset, scores):
         summary["breakdowns"] = breakdowns
     if dataset.macro:
-        summary["macro"] = _macro(dataset, measured)
+        summary["macro"] = _macro(dataset, scores)
     for metric in dataset.metrics:
-        values = measured.values[metric.name]
+        values = scores.values[metric.name]
         mean = mean_of(list(values.values()))
         if mean is not None:
-            summary["means"][metric.name] = _rounded(asdict(mean))
-        if against is not None and against is not measured:
+            summary["means"][metric.name] = _round(asdict(mean))
+        if against is not None and against is not scores:
             comparison = compare(values, against.values[metric.name])
             if comparison is not None:
-                summary["against_baseline"][metric.name] = _rounded(asdict(comparison))
+                summary["against_baseline"][metric.name] = _round(asdict(comparison))
     return summary
 
 
-def _groups(cases: Sequence[Case], measured: SystemScores) -> Document:
+def _groups(cases: Sequence[Case], scores: SystemScores) -> Document:
     """Means per group, and the macro-average over groups, when there is more than one."""
     table: Document = {}
     if len({case.group for case in cases}) < 2:
         return table
-    for metric, by_group in _by_group(cases, measured).items():
-        row = {group: round(sum(found) / len(found), DIGITS) for group, found in by_group.items()}
+    for metric, by_group in _by_group(cases, scores).items():
+        row = {group: round(sum(numbers) / len(numbers), DIGITS) for group, numbers in by_group.items()}
         table[metric] = {**row, MACRO: round(macro_mean(by_group), DIGITS)}
     return table
 
 
-def _breakdowns(dataset: DataSet, measured: SystemScores) -> Document:
+def _breakdowns(dataset: DataSet, scores: SystemScores) -> Document:
     """The headline's mean over queries for each value of each tag."""
-    values = measured.values[dataset.headline]
+    values = scores.values[dataset.headline]
     members: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for case in dataset.cases:
         for tag, value in case.tags.items():
@@ -102,43 +102,44 @@ def _breakdowns(dataset: DataSet, measured: SystemScores) -> Document:
                 members[tag][value].append(values[case.id])
     return {
         tag: {
-            value: _rounded({"mean": float(np.mean(found)), "queries": len(found)}) for value, found in groups.items()
+            value: _round({"mean": float(np.mean(numbers)), "queries": len(numbers)})
+            for value, numbers in groups.items()
         }
         for tag, groups in members.items()
     }
 
 
-def _macro(dataset: DataSet, measured: SystemScores) -> Document:
+def _macro(dataset: DataSet, scores: SystemScores) -> Document:
     """The mean over groups of each metric; its interval resamples the groups."""
     table: Document = {}
-    for metric, by_group in _by_group(dataset.cases, measured).items():
-        mean = mean_of([float(np.mean(found)) for found in by_group.values()])
+    for metric, by_group in _by_group(dataset.cases, scores).items():
+        mean = mean_of([float(np.mean(numbers)) for numbers in by_group.values()])
         if mean is not None:
-            table[metric] = _rounded({"mean": mean.mean, "low": mean.low, "high": mean.high, "groups": mean.queries})
+            table[metric] = _round({"mean": mean.mean, "low": mean.low, "high": mean.high, "groups": mean.queries})
     return table
 
 
-def _by_group(cases: Sequence[Case], measured: SystemScores) -> dict[str, dict[str, list[float]]]:
+def _by_group(cases: Sequence[Case], scores: SystemScores) -> dict[str, dict[str, list[float]]]:
     """Metric → group → the values of its queries, without empty groups."""
     table: dict[str, dict[str, list[float]]] = {}
-    for metric, values in measured.values.items():
+    for metric, values in scores.values.items():
         for case in cases:
             if case.id in values:
                 table.setdefault(metric, {}).setdefault(case.group, []).append(values[case.id])
     return table
 
 
-def _worst(dataset: DataSet, measured: SystemScores) -> list[Document]:
-    values = measured.values[dataset.headline]
+def _worst(dataset: DataSet, scores: SystemScores) -> list[Document]:
+    values = scores.values[dataset.headline]
     cases = {case.id: case for case in dataset.cases}
     return [
         {
-            "system": measured.system,
+            "system": scores.system,
             "id": query,
             "query": cases[query].text,
             "value": round(values[query], DIGITS),
             "expected": sorted(cases[query].relevant)[:3],
-            "returned": [_location(address) for address in measured.shown[query]],
+            "returned": [_location(address) for address in scores.first[query]],
         }
         for query in worst(values, WORST)
     ]
@@ -154,5 +155,5 @@ def _times(milliseconds: Sequence[float]) -> Document:
     return {"p50": round(percentile(milliseconds, 0.5), 3), "p95": round(percentile(milliseconds, 0.95), 3)}
 
 
-def _rounded(values: Mapping[str, Any]) -> Document:
+def _round(values: Mapping[str, Any]) -> Document:
     return {key: round(value, DIGITS) if isinstance(value, float) else value for key, value in values.items()}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from html import escape
-from itertools import zip_longest
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 from plotly.io import to_html  # type: ignore[import-untyped]
@@ -56,14 +55,14 @@ def bars(document: Document) -> go.Figure:
         )
     )
     figure.update_yaxes(autorange="reversed")
-    return _styled(figure, height=90 + 34 * len(systems))
+    return _style(figure, height=90 + 34 * len(systems))
 
 
 def radar(document: Document) -> go.Figure:
     shares = _shares(document)
     corners = [label.replace(", ", "<br>") for label in shares.values()]
     figure = go.Figure()
-    for system in _chosen(document):
+    for system in _radar_systems(document):
         values = [system["means"].get(name, {"mean": 0.0})["mean"] for name in shares]
         figure.add_trace(
             go.Scatterpolar(
@@ -77,7 +76,7 @@ def radar(document: Document) -> go.Figure:
     figure.update_polars(radialaxis={"range": [0, 1], "color": GREY, "gridcolor": FAINT}, bgcolor="rgba(0,0,0,0)")
     figure.update_polars(angularaxis={"color": GREY, "gridcolor": FAINT}, gridshape="linear")
     # Labels are outside the figure's width: leave room for them, also on a phone.
-    return _styled(figure, height=440).update_layout(margin={"l": 75, "r": 75, "t": 40, "b": 40}, font_size=11)
+    return _style(figure, height=440).update_layout(margin={"l": 75, "r": 75, "t": 40, "b": 40}, font_size=11)
 
 
 def latency(document: Document) -> go.Figure:
@@ -100,7 +99,7 @@ def latency(document: Document) -> go.Figure:
     figure.update_xaxes(title="milliseconds (p50)", rangemode="tozero")
     figure.update_yaxes(title=_labels(document)[headline])
     figure.update_layout(showlegend=False)
-    return _styled(figure, height=380)
+    return _style(figure, height=380)
 
 
 def differences(document: Document) -> go.Figure | None:
@@ -110,19 +109,19 @@ def differences(document: Document) -> go.Figure | None:
     theirs = by_name.get(document["baseline"], {}).get(document["headline"], {})
     if document["focus"] == document["baseline"] or not ours or not theirs:
         return None
-    moved = sorted((ours[query] - theirs[query], query) for query in ours if query in theirs)
+    changes = sorted((ours[query] - theirs[query], query) for query in ours if query in theirs)
     texts = document["texts"]
     figure = go.Figure(
         go.Bar(
-            x=list(range(len(moved))),
-            y=[difference for difference, _ in moved],
-            marker_color=[COLOURS[3] if difference < 0 else COLOURS[2] for difference, _ in moved],
-            customdata=[str(texts.get(query, query)).replace("<", "‹") for _, query in moved],
+            x=list(range(len(changes))),
+            y=[difference for difference, _ in changes],
+            marker_color=[COLOURS[3] if difference < 0 else COLOURS[2] for difference, _ in changes],
+            customdata=[str(texts.get(query, query)).replace("<", "‹") for _, query in changes],
             hovertemplate="%{customdata}: %{y:+.3f}<extra></extra>",
         )
     )
     figure.update_xaxes(showticklabels=False, title="questions, the largest loss first")
-    return _styled(figure, height=320)
+    return _style(figure, height=320)
 
 
 def _colour(document: Document, system: Document) -> str:
@@ -131,13 +130,13 @@ def _colour(document: Document, system: Document) -> str:
     return COLOURS[names.index(system["name"]) % len(COLOURS)]
 
 
-def _chosen(document: Document) -> list[Document]:
+def _radar_systems(document: Document) -> list[Document]:
     """Baseline, focus, and the best of the rest."""
     headline = document["headline"]
-    named = [system for system in document["systems"] if system["name"] in (document["baseline"], document["focus"])]
-    rest = [system for system in document["systems"] if system not in named and headline in system["means"]]
+    systems = [system for system in document["systems"] if system["name"] in (document["baseline"], document["focus"])]
+    rest = [system for system in document["systems"] if system not in systems and headline in system["means"]]
     rest.sort(key=lambda system: -system["means"][headline]["mean"])
-    return (named + rest)[:RADAR_SYSTEMS]
+    return (systems + rest)[:RADAR_SYSTEMS]
 
 
 def _shares(document: Document) -> dict[str, str]:
@@ -148,7 +147,7 @@ def _labels(document: Document) -> dict[str, str]:
     return {metric["name"]: metric["label"] for metric in document["metrics"]}
 
 
-def _styled(figure: go.Figure, height: int) -> go.Figure:
+def _style(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 10, "b": 40},
@@ -195,8 +194,8 @@ def page(document: Document) -> str:
         _comparisons(document),
     ]
     for name, caption, figure in plots(document):
-        drawn = to_html(figure, include_plotlyjs=False, full_html=False, config=CONFIG)
-        parts += [f"<h2>{escape(name)}</h2>", f"<p class=soft>{escape(caption)}</p>", drawn]
+        plot = to_html(figure, include_plotlyjs=False, full_html=False, config=CONFIG)
+        parts += [f"<h2>{escape(name)}</h2>", f"<p class=soft>{escape(caption)}</p>", plot]
     parts += [_worst(document), _facts(document)]
     return (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>"
@@ -207,8 +206,8 @@ def page(document: Document) -> str:
 
 def _provenance(document: Document) -> str:
     commit = document.get("commit") or "no commit"
-    changed = " with uncommitted changes" if document.get("changed") else ""
-    return f"Made {document.get('made', 'just now')} at {commit}{changed}."
+    note = " with uncommitted changes" if document.get("changed") else ""
+    return f"Made {document.get('made', 'just now')} at {commit}{note}."
 
 
 def _means(document: Document) -> str:
@@ -221,8 +220,7 @@ def _means(document: Document) -> str:
         times = [f"{system['latency'][name]:.1f}" if system["latency"] else "–" for name in ("p50", "p95")]
         name = f'<span title="{escape(system["about"])}">{escape(system["name"])}</span>'
         rows.append([name, *cells, *times])
-    best = max(values, default=0.0)
-    return _table(head, rows, marked=[value == best for value in values])
+    return _table(head, rows, [number for number, value in enumerate(values) if value == max(values)])
 
 
 def _mean(mean: Document | None, share: bool) -> str:
@@ -278,8 +276,8 @@ def _comparisons(document: Document) -> str:
 def _worst(document: Document) -> str:
     items = []
     for case in document["worst"]:
-        returned = "".join(_location(result) for result in case["returned"])
-        items.append(f"<li><b>{case['value']:.3f}</b> {escape(case['query'])}{returned}</li>")
+        results = "".join(_location(result) for result in case["returned"])
+        items.append(f"<li><b>{case['value']:.3f}</b> {escape(case['query'])}{results}</li>")
     if not items:
         return ""
     caption = f"The worst questions for {escape(document['focus'])}, with what it returned"
@@ -300,11 +298,11 @@ def _facts(document: Document) -> str:
     return f"<h2>What this rests on</h2>{_table((), rows)}{notes}"
 
 
-def _table(head: Iterable[str], rows: Sequence[Sequence[str]], marked: Sequence[bool] = ()) -> str:
-    """A table of cells that are HTML already; `marked` says which rows stand out."""
+def _table(head: Iterable[str], rows: Sequence[Sequence[str]], best: Collection[int] = ()) -> str:
+    """A table of cells that are HTML already; the rows with the numbers `best` stand out."""
     headings = "".join(f"<th>{escape(heading)}</th>" for heading in head)
     body = "".join(
-        f"<tr{' class=best' if mark else ''}>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
-        for row, mark in zip_longest(rows, marked, fillvalue=False)
+        f"<tr{' class=best' if number in best else ''}>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
+        for number, row in enumerate(rows)
     )
     return f"<div class=wide><table><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table></div>"

@@ -12,7 +12,7 @@ import orjson
 from treeline.corpus.errors import InputError
 from treeline.eval.report.document import FORMAT, Document
 
-KEPT = Path(__file__).parents[1] / "results"
+FOLDER = Path(__file__).parents[1] / "results"
 # A mean that moved less than this since the last result is called unchanged.
 SAME = 0.0005
 OWN = ("web", "judged", "mined")  # data sets whose questions are written here, or mined from a history
@@ -20,7 +20,7 @@ JUDGED_ELSEWHERE = "codesearchnet"  # the data set whose judgements are not ours
 # With more single values than this, only the headline's are kept, so that files stay small enough to commit.
 MOST_VALUES = 10_000
 VALUE_DIGITS = 3
-MADE = (":!eval/results", ":!docs")  # what evaluations write themselves
+WRITTEN_BY_EVALUATIONS = (":!eval/results", ":!docs")
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -41,11 +41,11 @@ class Change:
 def stamp(document: Document) -> Document:
     """The document with its commit, whether the tree had changes, and the time."""
     commit, changed = _commit()
-    made = datetime.now(UTC).isoformat(timespec="seconds")
-    return {**document, "commit": commit, "changed": changed, "made": made}
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    return {**document, "commit": commit, "changed": changed, "made": time}
 
 
-def keep(document: Document, folder: Path = KEPT) -> Path:
+def keep(document: Document, folder: Path = FOLDER) -> Path:
     """Write COMMIT-DATASET.json, trimmed; a commit keeps one result per data set."""
     path = folder / f"{document['commit'] or 'uncommitted'}-{document['dataset']}.json"
     try:
@@ -61,21 +61,21 @@ def trim(document: Document) -> Document:
     local paths."""
     dataset: str = document["dataset"]
     many = sum(len(values) for one in document["systems"] for values in one["values"].values()) > MOST_VALUES
-    kept = {
+    lean = {
         **document,
         "worst": [{**one, "returned": list(map(_without_file, one["returned"]))} for one in document["worst"]],
         "systems": [_lean_system(one, document["headline"] if many else "") for one in document["systems"]],
     }
     if not dataset.startswith(OWN):
-        kept |= {"texts": {}, "worst": [{**one, "query": ""} for one in kept["worst"]]}
+        lean |= {"texts": {}, "worst": [{**one, "query": ""} for one in lean["worst"]]}
     if dataset.startswith(JUDGED_ELSEWHERE):
-        kept["worst"] = [{**one, "expected": []} for one in kept["worst"]]
-    return kept
+        lean["worst"] = [{**one, "expected": []} for one in lean["worst"]]
+    return lean
 
 
-def _without_file(place: Document) -> Document:
+def _without_file(location: Document) -> Document:
     """Drops a file: address, which means nothing on another machine."""
-    return {**place, "url": ""} if place["url"].startswith("file:") else place
+    return {**location, "url": ""} if location["url"].startswith("file:") else location
 
 
 def _lean_system(system: Document, only: str) -> Document:
@@ -106,13 +106,13 @@ def read(path: Path) -> Document:
     return document
 
 
-def last(dataset: str, folder: Path = KEPT) -> Document | None:
+def last(dataset: str, folder: Path = FOLDER) -> Document | None:
     """The newest kept result of a data set."""
-    found = [read(path) for path in sorted(folder.glob(f"*-{dataset}.json"))]
-    return max(found, key=lambda document: str(document["made"]), default=None)
+    documents = [read(path) for path in sorted(folder.glob(f"*-{dataset}.json"))]
+    return max(documents, key=lambda document: str(document["made"]), default=None)
 
 
-def tidy(folder: Path = KEPT) -> None:
+def tidy(folder: Path = FOLDER) -> None:
     """Keep only the newest result of each data set."""
     newest: dict[str, tuple[str, Path]] = {}
     for path in sorted(folder.glob("*.json")):
@@ -144,7 +144,7 @@ def _commit() -> tuple[str, bool]:
     """The short commit, and whether tracked files other than results and docs differ from it; empty outside git."""
     try:
         commit = _git("rev-parse", "--short=10", "HEAD")
-        return commit, bool(_git("status", "--porcelain", "--untracked-files=no", "--", ".", *MADE))
+        return commit, bool(_git("status", "--porcelain", "--untracked-files=no", "--", ".", *WRITTEN_BY_EVALUATIONS))
     except (OSError, subprocess.CalledProcessError):
         return "", False
 

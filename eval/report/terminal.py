@@ -44,12 +44,12 @@ def show_changes(changes: Sequence[Change], before: Document, comparable: bool, 
     since = f"{before['commit'] or 'an uncommitted tree'}, {before['made']}"
     if not comparable:
         console.print(f"[yellow]The last result ({since}) was made on other questions or another index.[/yellow]")
-    moved = [change for change in changes if abs(change.difference) >= SAME]
-    if not moved:
+    visible = [change for change in changes if abs(change.difference) >= SAME]
+    if not visible:
         console.print(f"[dim]No mean moved since the last result ({since}).[/dim]")
         return
     console.print(f"Since the last result ({since}):")
-    for change in sorted(moved, key=lambda change: change.difference):
+    for change in sorted(visible, key=lambda change: change.difference):
         colour = "red" if change.difference < 0 else "green"
         console.print(
             f"  {change.system}, {change.metric}: {change.before:.3f} → {change.now:.3f} "
@@ -74,8 +74,8 @@ def _measures_as_rows(document: Document) -> Table:
         style = "bold" if headline else ""
         table.add_row(metric["label"], *(_mean(mean, metric["share"]) for mean in means), style=style)
         if headline:
-            table.add_row("  95 % from", *(_bound(mean, "low") for mean in means), style="dim")
-            table.add_row("  95 % to", *(_bound(mean, "high") for mean in means), style="dim")
+            table.add_row("  95 % from", *(_limit(mean, "low") for mean in means), style="dim")
+            table.add_row("  95 % to", *(_limit(mean, "high") for mean in means), style="dim")
     for name in ("p50", "p95"):
         table.add_row(f"{name} ms", *(_time(system["latency"], name) for system in document["systems"]))
     return table
@@ -95,7 +95,7 @@ def _systems_as_rows(document: Document, width: int) -> Table:
     table.add_column("p95 ms", justify="right", no_wrap=True)
     for system in document["systems"]:
         mean = system["means"].get(headline["name"])
-        interval = f"{_mean(mean, True)} [dim]{_bound(mean, 'low')}–{_bound(mean, 'high')}[/dim]"
+        interval = f"{_mean(mean, True)} [dim]{_limit(mean, 'low')}–{_limit(mean, 'high')}[/dim]"
         cells = [_mean(system["means"].get(metric["name"]), metric["share"]) for metric in rest[:room]]
         times = [_time(system["latency"], name) for name in ("p50", "p95")]
         table.add_row(escape(system["name"]), interval, *cells, *times)
@@ -106,7 +106,7 @@ def _mean(mean: Document | None, share: bool) -> str:
     return "–" if mean is None else f"{mean['mean']:.3f}" if share else f"{mean['mean']:.2f}"
 
 
-def _bound(mean: Document | None, side: str) -> str:
+def _limit(mean: Document | None, side: str) -> str:
     return "–" if mean is None else f"{mean[side]:.3f}"
 
 
@@ -158,7 +158,7 @@ def _macro(document: Document) -> Table:
     for system in document["systems"]:
         headline = system["macro"][document["headline"]]
         cells = [_mean(system["macro"].get(metric["name"]), metric["share"]) for metric in document["metrics"]]
-        interval = f"{_bound(headline, 'low')}–{_bound(headline, 'high')}"
+        interval = f"{_limit(headline, 'low')}–{_limit(headline, 'high')}"
         table.add_row(escape(system["name"]), interval, *cells)
     return table
 
@@ -187,14 +187,14 @@ def _comparisons(document: Document) -> Table:
     for column in ("system", "difference", "95 % interval", "p", "won/lost/tied"):
         table.add_column(column, justify="left" if column == "system" else "right", no_wrap=True)
     for system in document["systems"]:
-        found = system["against_baseline"].get(headline)
-        if found:
+        comparison = system["against_baseline"].get(headline)
+        if comparison:
             table.add_row(
                 escape(system["name"]),
-                f"{found['difference']:+.3f}",
-                f"{found['low']:+.3f} … {found['high']:+.3f}",
-                "<.001" if found["p"] < 0.001 else f"{found['p']:.3f}",
-                "/".join(str(found[name]) for name in ("wins", "losses", "ties")),
+                f"{comparison['difference']:+.3f}",
+                f"{comparison['low']:+.3f} … {comparison['high']:+.3f}",
+                "<.001" if comparison["p"] < 0.001 else f"{comparison['p']:.3f}",
+                "/".join(str(comparison[name]) for name in ("wins", "losses", "ties")),
             )
     return table
 
@@ -203,6 +203,6 @@ def _worst(document: Document, console: Console, count: int) -> None:
     console.print(f"Worst for {document['focus']}, with what it returned:")
     for case in document["worst"][:count]:
         console.print(f"  [bold]{case['value']:.3f}[/bold] {escape(case['query'])}", highlight=False)
-        for place in case["returned"][:3]:
-            where = escape(f"{place['repo']} {place['path']}")
-            console.print(f"        {escape(place['name'])}  [dim]{where}[/dim]", highlight=False)
+        for result in case["returned"][:3]:
+            where = escape(f"{result['repo']} {result['path']}")
+            console.print(f"        {escape(result['name'])}  [dim]{where}[/dim]", highlight=False)

@@ -39,7 +39,7 @@ from treeline.service.cli.options import index_options
 
 QUERIES = "queries.csv"
 ANNOTATIONS = "annotationStore.csv"
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "codesearchnet"  # where a checkout may have them
+CHECKOUT_DATA = Path(__file__).resolve().parents[3] / "shared" / "codesearchnet"  # where a checkout may have them
 
 METRICS = (
     Metric("ndcg_within", "NDCG within"),
@@ -67,23 +67,23 @@ class Coverage:
     with_answer: int
 
 
-def data_folder(given: str = "") -> Path:
+def data_folder(path: str = "") -> Path:
     """The folder with the functions and the official files: `given`, else the one beside the checkout."""
-    if given:
-        return Path(given)
-    if BESIDE.is_dir():
-        return BESIDE
+    if path:
+        return Path(path)
+    if CHECKOUT_DATA.is_dir():
+        return CHECKOUT_DATA
     raise InputError(
-        "no CodeSearchNet data", f"give --data a folder with {QUERIES} and {ANNOTATIONS}, or put it at {BESIDE}"
+        "no CodeSearchNet data", f"give --data a folder with {QUERIES} and {ANNOTATIONS}, or put it at {CHECKOUT_DATA}"
     )
 
 
-def annotation_folder(given: str, settings: Settings) -> Path:
+def annotation_folder(path: str, settings: Settings) -> Path:
     """The folder with the two official files: `given`, `TREELINE_EVAL_DATA`, beside the checkout, or downloaded now."""
-    if given or settings.eval_data:
-        return Path(given or settings.eval_data).expanduser()
-    if BESIDE.is_dir():
-        return BESIDE
+    if path or settings.eval_data:
+        return Path(path or settings.eval_data).expanduser()
+    if CHECKOUT_DATA.is_dir():
+        return CHECKOUT_DATA
     return fetch_queries(ReadOptions(cache=settings.cache_path, download_base=settings.codesearchnet))
 
 
@@ -107,14 +107,14 @@ def read_judgements(path: Path) -> Judgements:
         votes[row["Language"].strip().lower(), row["Query"].strip(), row["GitHubUrl"].strip()].append(vote)
     if not votes:
         raise InputError(f"{path} has no annotations")
-    judged: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    means: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     for (language, query, url), values in votes.items():
-        judged[language][query][url] = sum(values) / len(values)
-    return judged
+        means[language][query][url] = sum(values) / len(values)
+    return means
 
 
 def dataset(
-    queries: Sequence[str], judgements: Judgements, languages: Collection[str], indexed: Callable[[str], bool]
+    queries: Sequence[str], judgements: Judgements, languages: Collection[str], is_indexed: Callable[[str], bool]
 ) -> DataSet:
     """One case per query and language with judgements; `indexed` says whether a URL is in the index."""
     unknown = sorted({query for language in languages for query in judgements.get(language, {})} - set(queries))
@@ -123,26 +123,26 @@ def dataset(
             f"{len(unknown)} annotated queries are not in the query file, the first is {unknown[0]!r}",
             "give the queries.csv and annotationStore.csv of the same release",
         )
-    cases, covered, facts = [], {}, {}
+    cases, in_index, facts = [], {}, {}
     for language in sorted(languages):
-        judged = judgements.get(language, {})
-        if not judged:
+        by_query = judgements.get(language, {})
+        if not by_query:
             continue
         for number, query in enumerate(queries, start=1):
-            relevance = judged.get(query, {})
+            relevance = by_query.get(query, {})
             if not relevance:
                 continue
             case = Case(f"{language} #{number}", query, relevance, Filters(language=language), language)
             cases.append(case)
-            covered[case.id] = {url: value for url, value in relevance.items() if indexed(url)}
-        coverage = coverage_of(judged, indexed)
+            in_index[case.id] = {url: value for url, value in relevance.items() if is_indexed(url)}
+        coverage = coverage_of(by_query, is_indexed)
         facts[f"{language}: judged URLs"] = float(coverage.judged)
         facts[f"{language}: judged URLs in the index"] = float(coverage.present)
         facts[f"{language}: queries"] = float(coverage.queries)
         facts[f"{language}: queries with a relevant URL in the index"] = float(coverage.with_answer)
     if not cases:
         raise InputError(f"no annotated query is in {', '.join(sorted(languages)) or 'any language of the index'}")
-    if not any(covered.values()):
+    if not any(in_index.values()):
         raise InputError(
             "no judged URL is in this index", "index CodeSearchNet first: treeline index codesearchnet:DIR"
         )
@@ -152,7 +152,7 @@ def dataset(
         cases=cases,
         metrics=METRICS,
         headline="ndcg_all_covered",
-        measure=lambda case, hits: measure(case, covered[case.id], hits),
+        measure=lambda case, hits: measure(case, in_index[case.id], hits),
         depth=OFFICIAL_DEPTH,
         facts=facts,
         notes=(
@@ -162,25 +162,25 @@ def dataset(
     )
 
 
-def measure(case: Case, covered: Mapping[str, float], hits: Sequence[Hit]) -> dict[str, float | None]:
+def measure(case: Case, in_index: Mapping[str, float], hits: Sequence[Hit]) -> dict[str, float | None]:
     """Every measure of one answer; official ones over all judged URLs, covered ones over those in the index."""
     urls = [hit.address.url for hit in hits]
-    relevant = {url for url, value in covered.items() if value > 0}
+    relevant = {url for url, value in in_index.items() if value > 0}
     return {
         "ndcg_within": official_ndcg(urls, case.relevance, within=True),
         "ndcg_all": official_ndcg(urls, case.relevance, within=False),
-        "ndcg_within_covered": official_ndcg(urls, covered, within=True),
-        "ndcg_all_covered": official_ndcg(urls, covered, within=False),
-        "ndcg_within_covered_list_10": official_ndcg(urls, covered, within=True, depth=10),
-        "ndcg_all_covered_list_10": official_ndcg(urls, covered, within=False, depth=10),
-        "ndcg_10_covered": ndcg(urls, covered, 10, gain="exponential"),
+        "ndcg_within_covered": official_ndcg(urls, in_index, within=True),
+        "ndcg_all_covered": official_ndcg(urls, in_index, within=False),
+        "ndcg_within_covered_list_10": official_ndcg(urls, in_index, within=True, depth=10),
+        "ndcg_all_covered_list_10": official_ndcg(urls, in_index, within=False, depth=10),
+        "ndcg_10_covered": ndcg(urls, in_index, 10, gain="exponential"),
         "mrr_covered": reciprocal_rank(urls, relevant) if relevant else None,
         "repositories_10": count_distinct([hit.address.repo for hit in hits]),
     }
 
 
-def coverage_of(judged: Mapping[str, Mapping[str, float]], indexed: Callable[[str], bool]) -> Coverage:
-    present = {query: {url: value for url, value in urls.items() if indexed(url)} for query, urls in judged.items()}
+def coverage_of(judged: Mapping[str, Mapping[str, float]], is_indexed: Callable[[str], bool]) -> Coverage:
+    present = {query: {url: value for url, value in urls.items() if is_indexed(url)} for query, urls in judged.items()}
     return Coverage(
         judged=sum(map(len, judged.values())),
         present=sum(map(len, present.values())),
@@ -278,8 +278,10 @@ def write_runs(dataset: DataSet, system: System, predictions: str, trec: str, co
             ranking, qrels = (Path(trec) / f"{dataset.name}.{kind}" for kind in ("run", "qrels"))
             runs.write_trec_run(ranking, run, "treeline")
             runs.write_trec_qrels(qrels, dataset.cases)
-            found = runs.standard_measures(ranking, qrels)
-            console.print(f"ir-measures on {trec}: {', '.join(f'{name} {value:.3f}' for name, value in found.items())}")
+            measures = runs.standard_measures(ranking, qrels)
+            console.print(
+                f"ir-measures on {trec}: {', '.join(f'{name} {value:.3f}' for name, value in measures.items())}"
+            )
     except OSError as error:
         raise InputError(f"{error.filename} cannot be written: {error.strerror}") from None
 
@@ -287,9 +289,9 @@ def write_runs(dataset: DataSet, system: System, predictions: str, trec: str, co
 def score_file(path: Path, queries: list[str], judgements: Judgements, output: Output) -> None:
     """Score a predictions file; without an index every judged URL counts as covered."""
     predictions = runs.read_predictions(path, queries)
-    languages = {language for language, _ in predictions.ranked}
+    languages = {language for language, _ in predictions.addresses}
     data = dataset(queries, judgements, languages, lambda url: True)
-    if predictions.repeated:
-        output.console.print(f"{predictions.repeated} repeated URLs were counted once", style="yellow")
+    if predictions.duplicates:
+        output.console.print(f"{predictions.duplicates} repeated URLs were counted once", style="yellow")
     document = summarise(evaluate(data, [predictions.system(path.name)]), baseline="")
     finish({**document, "dataset": "codesearchnet-file"}, output)

@@ -65,18 +65,18 @@ def prepare(
     """
     unique = sorted({function.url: function for function in functions if function.url}.values(), key=lambda f: f.url)
     draw = random.Random(seed)
-    asked = [function for function in unique if question(function)]
-    if len(asked) < questions:
+    usable = [function for function in unique if question(function)]
+    if len(usable) < questions:
         raise InputError(
-            f"only {len(asked)} functions have a usable docstring, {questions} are needed", "index more, or ask fewer"
+            f"only {len(usable)} functions have a usable docstring, {questions} are needed", "index more, or ask fewer"
         )
-    select_variants = draw.sample(asked, questions)
-    urls = {function.url for function in select_variants}
+    askers = draw.sample(usable, questions)
+    urls = {function.url for function in askers}
     others = [function for function in unique if function.url not in urls]
     if pool is not None:
-        others = draw.sample(others, min(len(others), max(0, pool - len(select_variants))))
-    texts = tuple((function.url, question(function)) for function in select_variants)
-    return Experiment(texts, tuple(strip_docstring(function) for function in [*select_variants, *others]))
+        others = draw.sample(others, min(len(others), max(0, pool - len(askers))))
+    texts = tuple((function.url, question(function)) for function in askers)
+    return Experiment(texts, tuple(strip_docstring(function) for function in [*askers, *others]))
 
 
 def question(function: Function) -> str:
@@ -118,7 +118,7 @@ def dataset(experiment: Experiment, pool_name: str) -> DataSet:
 
 
 def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
-    urls = [found.address.url for found in hits]
+    urls = [hit.address.url for hit in hits]
     return {
         "mrr": reciprocal_rank(urls, case.relevant),
         "ndcg_10": ndcg(urls, case.relevance, 10),

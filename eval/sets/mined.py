@@ -89,17 +89,17 @@ def changes(repository: Path, limit: int = 5000) -> Iterator[Change]:
 
 def grammar_of(path: str) -> Grammar | None:
     """The file's grammar; None if it is not code we can parse."""
-    found = by_suffix().get(Path(path).suffix.lower())
-    return found if found and found.query else None
+    grammar = by_suffix().get(Path(path).suffix.lower())
+    return grammar if grammar and grammar.query else None
 
 
 def changed_functions(hunks: list[tuple[int, int]], names: dict[str, tuple[int, int]]) -> list[str]:
     """The innermost functions that a hunk overlaps."""
-    found: set[str] = set()
+    inner: set[str] = set()
     for first, last in hunks:
         around = [name for name, (start, end) in names.items() if start <= last and first <= end]
-        found.update(name for name in around if not any(_is_within(names[other], names[name]) for other in around))
-    return sorted(found)
+        inner.update(name for name in around if not any(_is_within(names[other], names[name]) for other in around))
+    return sorted(inner)
 
 
 def _is_within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
@@ -118,8 +118,8 @@ def _hunks(patch: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
         if target is None:
             continue
         spans = []
-        for found in HUNK.finditer(part):
-            first, count = int(found[1]), int(found[2] if found[2] is not None else 1)
+        for match in HUNK.finditer(part):
+            first, count = int(match[1]), int(match[2] if match[2] is not None else 1)
             # A pure deletion leaves no changed line; its place is the line before.
             spans.append((first, first + max(count, 1) - 1))
         if spans:
@@ -129,13 +129,13 @@ def _hunks(patch: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
 def _git(repository: Path, *arguments: str) -> str:
     command = ["git", "-c", "core.quotepath=off", "-C", str(repository), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, check=True)
+        result = subprocess.run(command, capture_output=True, check=True)
     except FileNotFoundError:
         raise InputError("git is not installed", "mining needs it to read the history") from None
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(f"{repository} has no readable git history: {said[-1] if said else 'git failed'}") from None
-    return done.stdout.decode("utf-8", "replace")
+        lines = error.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise InputError(f"{repository} has no readable git history: {lines[-1] if lines else 'git failed'}") from None
+    return result.stdout.decode("utf-8", "replace")
 
 
 LEVELS = ("file", "symbol")
@@ -162,10 +162,10 @@ def mine(repository: Path, limit: int = 5000) -> list[MinedCase]:
         raise InputError(f"{repository} is not a git repository", "give a checkout with its history")
     name = repository.resolve().name
     now: dict[str, dict[str, tuple[int, int]]] = {}
-    found: dict[str, MinedCase] = {}
+    cases: dict[str, MinedCase] = {}
     for change in changes(repository, limit):
         query = question(change.subject)
-        if not query or query.lower() in found:
+        if not query or query.lower() in cases:
             continue
         files: list[str] = []
         symbols: list[str] = []
@@ -179,8 +179,8 @@ def mine(repository: Path, limit: int = 5000) -> list[MinedCase]:
             names = changed_functions(hunks, then)
             symbols.extend(f"{path}::{symbol}" for symbol in names if symbol in now[path])
         if files:
-            found[query.lower()] = MinedCase(name, change.commit, query, tuple(files), tuple(symbols))
-    return list(found.values())
+            cases[query.lower()] = MinedCase(name, change.commit, query, tuple(files), tuple(symbols))
+    return list(cases.values())
 
 
 def functions_in(path: str, source: bytes) -> dict[str, tuple[int, int]]:
@@ -188,7 +188,7 @@ def functions_in(path: str, source: bytes) -> dict[str, tuple[int, int]]:
     grammar = grammar_of(path)
     if grammar is None or not source:
         return {}
-    return {found.name: (found.first_line, found.last_line) for found in outline(grammar, source).functions}
+    return {function.name: (function.first_line, function.last_line) for function in outline(grammar, source).functions}
 
 
 def write(cases: Iterable[MinedCase], path: Path) -> None:
@@ -214,18 +214,16 @@ def _case(row: Any) -> MinedCase:
     )
 
 
-def dataset(
-    cases: Sequence[MinedCase], indexed: Collection[str], level: str = "file", ks: Sequence[int] = KS
-) -> DataSet:
+def dataset(cases: Sequence[MinedCase], keys: Collection[str], level: str = "file", ks: Sequence[int] = KS) -> DataSet:
     """The cases with an indexed answer at this level, grouped by repository."""
     if level not in LEVELS:
         raise InputError(f"unknown level {level!r}", f"choose one of {', '.join(LEVELS)}")
-    kept = [
-        Case(f"{case.repository}@{case.commit[:10] or number}", case.query, found, group=case.repository)
+    answerable = [
+        Case(f"{case.repository}@{case.commit[:10] or number}", case.query, relevance, group=case.repository)
         for number, case in enumerate(cases, start=1)
-        if (found := dict.fromkeys(_indexed_answers(case, level, indexed), 1.0))
+        if (relevance := dict.fromkeys(_indexed_answers(case, level, keys), 1.0))
     ]
-    if not kept:
+    if not answerable:
         raise InputError(f"no mined case has an indexed answer at the {level} level", "use a longer history")
     deepest = max(ks)
     metrics = [Metric("mrr", "MRR"), Metric(f"ndcg_{deepest}", f"nDCG@{deepest}")]
@@ -233,26 +231,26 @@ def dataset(
     return DataSet(
         name="mined" if level == "file" else "mined-symbols",
         about=f"commit subjects against the {level}s they changed",
-        cases=kept,
+        cases=answerable,
         metrics=metrics,
         headline="mrr",
         measure=_measure(level, ks),
         depth=100,
         facts={
             "level": level,
-            "repositories": float(len({case.group for case in kept})),
-            "cases": float(len(kept)),
-            "cases without an indexed answer at this level": float(len(cases) - len(kept)),
+            "repositories": float(len({case.group for case in answerable})),
+            "cases": float(len(answerable)),
+            "cases without an indexed answer at this level": float(len(cases) - len(answerable)),
         },
     )
 
 
-def _indexed_answers(case: MinedCase, level: str, indexed: Collection[str]) -> Iterator[str]:
+def _indexed_answers(case: MinedCase, level: str, keys: Collection[str]) -> Iterator[str]:
     """The answers that are in the index; a symbol without a path is looked up by its name."""
     for answer in case.answers(level):
         if level == "symbol" and "::" not in answer:
-            yield from (one for one in indexed if f".{one.partition('::')[2]}".endswith(f".{answer}"))
-        elif answer in indexed:
+            yield from (one for one in keys if f".{one.partition('::')[2]}".endswith(f".{answer}"))
+        elif answer in keys:
             yield answer
 
 
@@ -264,20 +262,20 @@ def key(address: Address, level: str) -> str:
 def _measure(level: str, ks: Sequence[int]) -> Callable[[Case, Sequence[Hit]], dict[str, float | None]]:
     def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
         # A file takes the rank of its first result.
-        ranked = list(dict.fromkeys(key(found.address, level) for found in hits))
+        ranking = list(dict.fromkeys(key(hit.address, level) for hit in hits))
         values: dict[str, float | None] = {
-            "mrr": reciprocal_rank(ranked, case.relevant),
-            f"ndcg_{max(ks)}": ndcg(ranked, case.relevance, max(ks)),
+            "mrr": reciprocal_rank(ranking, case.relevant),
+            f"ndcg_{max(ks)}": ndcg(ranking, case.relevance, max(ks)),
         }
         for k in ks:
-            values[f"recall_{k}"] = recall(ranked, case.relevant, k)
-            values[f"hit_{k}"] = success(ranked, case.relevant, k)
+            values[f"recall_{k}"] = recall(ranking, case.relevant, k)
+            values[f"hit_{k}"] = success(ranking, case.relevant, k)
         return values
 
     return measure
 
 
-COMPARED = (
+COMPARISON = (
     KEYWORD,
     DENSE,
     HYBRID,
@@ -317,23 +315,23 @@ def command(
     if not paths:
         raise InputError("no repository given", "name one or more git checkouts, or a --manifest")
     cut_offs = parse_ks(ks)
-    known = read(Path(cases)) if cases else None
-    by_path = {path: (known or mine(path)) for path in paths}
+    from_file = read(Path(cases)) if cases else None
+    by_path = {path: (from_file or mine(path)) for path in paths}
     by_path = {
-        path: [replace(case, repository=name) for case in found if case.repository in ("", name)][:most]
-        for path, found in by_path.items()
+        path: [replace(case, repository=name) for case in of_path if case.repository in ("", name)][:most]
+        for path, of_path in by_path.items()
         for name in (path.resolve().name,)
     }
     if build:
-        written = [case for found in by_path.values() for case in found]
-        write(written, Path(build))
-        output.console.print(f"{len(written)} cases written to {build}", soft_wrap=True)
+        every = [case for of_path in by_path.values() for case in of_path]
+        write(every, Path(build))
+        output.console.print(f"{len(every)} cases written to {build}", soft_wrap=True)
         return
-    variants, baseline = select_variants(compare, ablate, COMPARED)
+    variants, baseline = select_variants(compare, ablate, COMPARISON)
     evaluations = [
-        evaluate_repository(path, found, level, cut_offs, variants, evaluation_settings(ENGINE, ""), output.console)
-        for path, found in by_path.items()
-        if has_answers(path, found, level, output.console)
+        evaluate_repository(path, of_path, level, cut_offs, variants, evaluation_settings(ENGINE, ""), output.console)
+        for path, of_path in by_path.items()
+        if has_answers(path, of_path, level, output.console)
     ]
     if not evaluations:
         raise InputError("no repository has a usable case", "use repositories with a longer history")
@@ -361,8 +359,8 @@ def evaluate_repository(
     with loading(console) as progress:
         searcher = source_searcher(f"mined-{path.resolve().name}".lower(), str(path), settings, progress)
     with closing(searcher):
-        indexed = {key(address, level) for _, address in searcher.engine.addresses()}
-        return run(dataset(cases, indexed, level, ks), searcher, variants, console)
+        keys = {key(address, level) for _, address in searcher.engine.addresses()}
+        return run(dataset(cases, keys, level, ks), searcher, variants, console)
 
 
 def read_manifest(path: Path) -> list[Path]:
@@ -371,8 +369,8 @@ def read_manifest(path: Path) -> list[Path]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    named = [line.split("#")[0].strip() for line in lines]
-    return [path.parent / name for name in named if name]
+    names = [line.split("#")[0].strip() for line in lines]
+    return [path.parent / name for name in names if name]
 
 
 def parse_ks(text: str) -> tuple[int, ...]:

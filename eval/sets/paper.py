@@ -23,7 +23,7 @@ from treeline.encoder import standing
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.hits import Hit, concatenate
 from treeline.engine.protocol import Engine, Filters
-from treeline.eval.dataset import Case, DataSet, Evaluation, Ranked, System, SystemScores
+from treeline.eval.dataset import Case, DataSet, Evaluation, Ranking, System, SystemScores
 from treeline.eval.report.document import PAPER_HEAD, Document
 from treeline.eval.systems import DEFAULT, HYBRID, LaneCache, Stages, Variant
 from treeline.graph import global_embedding
@@ -87,13 +87,13 @@ COMPARABLE = (
 def retrieve(engine: Engine, text: str, filters: Filters) -> Sequence[Hit]:
     """The paper's search: the next relaxation is tried only while fewer than 100 were found."""
     parts: list[Sequence[Hit]] = []
-    found: Sequence[Hit] = []
+    hits_so_far: Sequence[Hit] = []
     for hits in _stages(engine, text, filters):
         parts.append(hits)
-        found, _ = concatenate(parts, CANDIDATES)
-        if len(found) >= ENOUGH:
+        hits_so_far, _ = concatenate(parts, CANDIDATES)
+        if len(hits_so_far) >= ENOUGH:
             break
-    return found
+    return hits_so_far
 
 
 def _stages(engine: Engine, text: str, filters: Filters) -> Iterator[Sequence[Hit]]:
@@ -112,11 +112,13 @@ class WholeTree:
 
     @classmethod
     def of(cls, engine: Engine) -> WholeTree:
-        stored, embedded = obtain(engine, "tree"), obtain(engine, "embedding")
-        if stored is None or embedded is None:
+        tree_bytes, embedding_bytes = obtain(engine, "tree"), obtain(engine, "embedding")
+        if tree_bytes is None or embedding_bytes is None:
             raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
-        tree = trees.load(stored)
-        return cls(tree, {"root": global_embedding.load(embedded).embedding.points, "split": _split_points(tree)})
+        tree = trees.load(tree_bytes)
+        return cls(
+            tree, {"root": global_embedding.load(embedding_bytes).embedding.points, "split": _split_points(tree)}
+        )
 
     def places(self, which: str, ids: Sequence[str]) -> Points:
         return self.points[which].take([self.tree.leaves[one] for one in ids])
@@ -125,10 +127,10 @@ class WholeTree:
 def _split_points(tree: Tree) -> Points:
     """Method 1: every node's point in the disk of its repository. All disks share one space, because k-means needs one;
     so a cluster may join functions with similar positions in different repositories."""
-    laid = at_origin(len(tree))
+    layout = at_origin(len(tree))
     for nodes, embedding in embed_split(tree, strict=False).values():
-        laid.x[nodes], laid.gap[nodes] = embedding.points.x, embedding.points.gap
-    return laid
+        layout.x[nodes], layout.gap[nodes] = embedding.points.x, embedding.points.gap
+    return layout
 
 
 @dataclass(slots=True)
@@ -137,11 +139,11 @@ class PaperSystems:
 
     engine: Engine
     _trees: WholeTree | None = None
-    _found: dict[tuple[str, Filters], tuple[list[Candidate], float]] = field(default_factory=dict)
+    _candidates: dict[tuple[str, Filters], tuple[list[Candidate], float]] = field(default_factory=dict)
 
     def systems(self) -> Iterator[System]:
         """One system per row, or one per seed of the row, all with the row's name."""
-        yield self._system("Elasticsearch", "the `standard` analyser, fuzziness, chunks", lambda found: unchanged)
+        yield self._system("Elasticsearch", "the `standard` analyser, fuzziness, chunks", lambda candidates: unchanged)
         for seed in range(SEEDS):
             about = f"its top ten in a random order, mean of {SEEDS} seeds"
             yield self._system("Elasticsearch, randomised", about, partial(_shuffle, RandomOrder(seed)))
@@ -150,36 +152,36 @@ class PaperSystems:
             for clustering, cluster in CLUSTERINGS.items():
                 for which, tree in TREES.items():
                     for seed in range(SEEDS):
-                        method = partial(self._clustered, make, cluster, which, seed)
+                        method = partial(self._cluster, make, cluster, which, seed)
                         yield self._system(f"{algorithm}, {clustering}, {tree}", about, method)
 
-    def _clustered(
-        self, make: MakeAlgorithm, cluster: ClusterPoints, which: str, seed: int, found: Sequence[Candidate]
+    def _cluster(
+        self, make: MakeAlgorithm, cluster: ClusterPoints, which: str, seed: int, candidates: Sequence[Candidate]
     ) -> Reranker:
         if self._trees is None:
             self._trees = WholeTree.of(self.engine)
-        places = self._trees.places(which, [one.id for one in found])
+        places = self._trees.places(which, [one.id for one in candidates])
         return make(lambda local, count, seed=0: cluster(places, count, seed), seed)
 
     def _system(self, name: str, about: str, method: Method) -> System:
         return System(name, about, lambda case, _: self._answer(case, method))
 
-    def _answer(self, case: Case, method: Method) -> Ranked:
+    def _answer(self, case: Case, method: Method) -> Ranking:
         key = (case.text, case.filters)
         begin = perf_counter()
-        if key not in self._found:
+        if key not in self._candidates:
             hits = retrieve(self.engine, *key)
             candidates = [Candidate(hit.id, hit.address, hit.score) for hit in hits]
-            self._found[key] = candidates, (perf_counter() - begin) * 1000
-        candidates, searching = self._found[key]
+            self._candidates[key] = candidates, (perf_counter() - begin) * 1000
+        candidates, searching = self._candidates[key]
         begin = perf_counter()
-        ranked = method(candidates)(candidates, RerankContext(case.text, explain=False))[:LIST]
+        order = method(candidates)(candidates, RerankContext(case.text, explain=False))[:LIST]
         ranking = (perf_counter() - begin) * 1000
-        hits = [Hit(one.id, one.score, one.address) for one in ranked]
-        return Ranked(hits, searching + ranking, {"search": searching, "rerank": ranking})
+        hits = [Hit(one.id, one.score, one.address) for one in order]
+        return Ranking(hits, searching + ranking, {"search": searching, "rerank": ranking})
 
 
-def _shuffle(order: RandomOrder, found: Sequence[Candidate]) -> Reranker:
+def _shuffle(order: RandomOrder, top: Sequence[Candidate]) -> Reranker:
     return lambda candidates, context: order(candidates[:LIST], context)
 
 
@@ -206,18 +208,18 @@ class NbowSystem:
     def _encode(self, batch: Sequence[Function], rows: Mapping[str, int], progress: Callable[[int], None]) -> None:
         if batch:
             # A function's prior is Treeline's, not part of a bag of words.
-            made = standing.strip(self.encoder.encode_functions(batch))
-            self.vectors[[rows[function.id] for function in batch]] = made
+            without_prior = standing.strip(self.encoder.encode_functions(batch))
+            self.vectors[[rows[function.id] for function in batch]] = without_prior
             progress(len(batch))
 
-    def answer(self, case: Case, depth: int) -> Ranked:
+    def answer(self, case: Case, depth: int) -> Ranking:
         begin = perf_counter()
         scores = self.vectors @ standing.strip(self.encoder.encode_queries([case.text]))[0]
         if case.filters.language:
             scores = np.where(self._spoken[case.filters.language], scores, -np.inf)
         best = np.argsort(-scores, kind="stable")[:LIST].tolist()
         hits = [Hit(self.entries[row][0], float(scores[row]), self.entries[row][1]) for row in best]
-        return Ranked(hits, (perf_counter() - begin) * 1000)
+        return Ranking(hits, (perf_counter() - begin) * 1000)
 
     def system(self) -> System:
         return System(NBOW, "learnt from docstrings of the partition `train`", self.answer)
@@ -226,8 +228,8 @@ class NbowSystem:
 def mean_over_seeds(evaluation: Evaluation) -> Evaluation:
     """Merge systems of the same name: each question's score is their mean."""
     by_name: dict[str, list[SystemScores]] = {}
-    for measured in evaluation.systems:
-        by_name.setdefault(measured.system, []).append(measured)
+    for scores in evaluation.systems:
+        by_name.setdefault(scores.system, []).append(scores)
     return replace(evaluation, systems=[_mean(parts) for parts in by_name.values()])
 
 

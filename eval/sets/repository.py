@@ -24,7 +24,7 @@ from rich.console import Console
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.hits import Hit
-from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, Ranked, System, evaluate, join
+from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, Ranking, System, evaluate, join
 from treeline.eval.harness import (
     Output,
     choice_options,
@@ -83,8 +83,8 @@ class Target:
             return False
         if self.symbol and not f".{address.func_name}".endswith(f".{self.symbol}"):
             return False
-        found = address.lines
-        return self.lines is None or found is None or (found[0] <= self.lines[1] and self.lines[0] <= found[1])
+        span = address.lines
+        return self.lines is None or span is None or (span[0] <= self.lines[1] and self.lines[0] <= span[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,13 @@ class Question:
 class Questions:
     """The questions that have a target in the checkouts, and counts of what was left out."""
 
-    asked: Sequence[Question]
+    rows: Sequence[Question]
     missing_targets: int = 0
     unanswerable: int = 0
 
     @property
     def repositories(self) -> list[Repository]:
-        return list(dict.fromkeys(question.repository for question in self.asked))
+        return list(dict.fromkeys(question.repository for question in self.rows))
 
 
 def read(folder: Path, checkouts: Path, only: Sequence[str] = ()) -> Questions:
@@ -121,7 +121,7 @@ def read(folder: Path, checkouts: Path, only: Sequence[str] = ()) -> Questions:
     unknown = [name for name in only if name not in repositories]
     if unknown:
         raise InputError(f"no repository {unknown[0]!r} in {folder}", f"choose from {', '.join(repositories)}")
-    asked: list[Question] = []
+    rows: list[Question] = []
     missing = unanswerable = 0
     for name in only or repositories:
         repository = repositories[name]
@@ -131,19 +131,19 @@ def read(folder: Path, checkouts: Path, only: Sequence[str] = ()) -> Questions:
             )
         for number, row in enumerate(_rows(folder / f"{name}.json"), start=1):
             question = _question(repository, number, row, folder / f"{name}.json")
-            located = [_located(repository, target) for target in question.targets]
-            there = tuple(target for target in located if target is not None)
+            in_checkout = [_locate(repository, target) for target in question.targets]
+            there = tuple(target for target in in_checkout if target is not None)
             missing += len(question.targets) - len(there)
             if there:
-                asked.append(Question(repository, number, question.text, there, question.category))
+                rows.append(Question(repository, number, question.text, there, question.category))
             else:
                 unanswerable += 1
-    if not asked:
+    if not rows:
         raise InputError(f"no question of {folder} has an answer in {checkouts}", "check the repositories out there")
-    return Questions(asked, missing, unanswerable)
+    return Questions(rows, missing, unanswerable)
 
 
-def _located(repository: Repository, target: Target) -> Target | None:
+def _locate(repository: Repository, target: Target) -> Target | None:
     """The target with its path from the checkout's top (some start at the indexed folder); None if it is gone."""
     if not target.path:
         return target
@@ -217,7 +217,7 @@ def infer_category(text: str) -> str:
 
 def dataset(questions: Questions, *, together: bool = False) -> DataSet:
     """The questions as a data set, grouped by repository; `together` if one index holds all repositories."""
-    by_id = {question.id: question for question in questions.asked}
+    by_id = {question.id: question for question in questions.rows}
     cases = [
         Case(
             id=question.id,
@@ -226,7 +226,7 @@ def dataset(questions: Questions, *, together: bool = False) -> DataSet:
             group=question.repository.name,
             tags={"language": question.repository.language, "category": question.category},
         )
-        for question in questions.asked
+        for question in questions.rows
     ]
     metrics = [
         Metric("ndcg_10", "NDCG@10"),
@@ -277,11 +277,11 @@ def _measure(
             next((rank for rank, at in enumerate(first) if own[rank] and target.matches(paths[rank], at)), None)
             for target in question.targets
         ]
-        found = {rank for rank in ranks if rank is not None}
+        hit_ranks = {rank for rank in ranks if rank is not None}
         ideal = sum(1 / log2(rank + 2) for rank in range(min(DEPTH, len(question.targets))))
         values: dict[str, float | None] = {
-            "ndcg_10": sum(1 / log2(rank + 2) for rank in found) / ideal,
-            "hit_1": float(0 in found),
+            "ndcg_10": sum(1 / log2(rank + 2) for rank in hit_ranks) / ideal,
+            "hit_1": float(0 in hit_ranks),
             "recall_10": sum(rank is not None for rank in ranks) / len(ranks),
             "files_10": float(len({(address.repo, address.path) for address in first})),
         }
@@ -295,7 +295,7 @@ def _measure(
 def by_repository(questions: Questions) -> Mapping[Repository, Questions]:
     """The questions of each repository."""
     groups: dict[Repository, list[Question]] = defaultdict(list)
-    for question in questions.asked:
+    for question in questions.rows:
         groups[question.repository].append(question)
     return {repository: Questions(asked) for repository, asked in groups.items()}
 
@@ -316,7 +316,7 @@ class Variant:
 
 PLAIN = Variant("default", "what a plain search does", {})
 BEST = Variant("best", "the first results read with the question", {"quality": "best"})
-COMPARED = (
+COMPARISON = (
     Variant("keyword", "the keyword lane alone", {"mode": "keyword", "rerank": "none"}),
     Variant("dense", "the dense lane alone", {"mode": "dense", "rerank": "none"}),
     Variant("no re-ranker", "the default without its re-ranker", {"rerank": "none"}),
@@ -350,18 +350,18 @@ def command(
     category}, or {query, relevant_files, relevant_symbols}.
     """
     names = [name.strip() for name in only.split(",") if name.strip()]
-    asked = read(questions, checkouts, names)
-    variants = ablations() if ablate else COMPARED if compare else (PLAIN,)
+    of_set = read(questions, checkouts, names)
+    variants = ablations() if ablate else COMPARISON if compare else (PLAIN,)
     settings = evaluation_settings(ENGINE, "")
     if together:
-        evaluation = _evaluate(asked, asked.repositories, "together", variants, settings, fresh, output.console)
+        evaluation = _evaluate(of_set, of_set.repositories, "together", variants, settings, fresh, output.console)
     else:
         evaluation = join(
             [
                 _evaluate(part, [one], one.name, variants, settings, fresh, output.console)
-                for one, part in by_repository(asked).items()
+                for one, part in by_repository(of_set).items()
             ],
-            dataset(asked),
+            dataset(of_set),
         )
     finish(summarise(evaluation, PLAIN.name if ablate else variants[0].name if compare else "", PLAIN.name), output)
 
@@ -371,7 +371,7 @@ def ablations() -> list[Variant]:
     return [
         PLAIN,
         *([BEST] if find_spec("onnxruntime") is not None else ()),
-        *COMPARED[:-1],
+        *COMPARISON[:-1],
         Variant("as typed", "without spelling corrections", {"as_typed": True}),
         Variant("with expansion", "pseudo-relevance feedback", {"expand": True}),
         Variant("with callees", "callees of the top results added", {"callees": True}),
@@ -389,7 +389,7 @@ def ablations() -> list[Variant]:
 
 
 def _evaluate(
-    asked: Questions,
+    questions: Questions,
     repositories: Sequence[Repository],
     name: str,
     variants: Sequence[Variant],
@@ -398,28 +398,28 @@ def _evaluate(
     console: Console,
 ) -> Evaluation:
     """Update one index and ask its questions; a repository without any unit scores zero."""
-    data = dataset(asked, together=name == "together")
+    data = dataset(questions, together=name == "together")
     options = ReadOptions()
-    opened = [open_folder(str(one.root), options, repo=one.name) for one in repositories]
+    sources = [open_folder(str(one.root), options, repo=one.name) for one in repositories]
     index = f"repository-{name}".lower()
     with loading(console) as progress:
         try:
-            searcher = sources_searcher(index, opened, settings, progress, fresh=fresh, version=code_version())
+            searcher = sources_searcher(index, sources, settings, progress, fresh=fresh, version=code_version())
         except InputError as error:
             console.print(f"{name}: {error.message}", style="yellow")
-            nothing = [System(one.name, one.about, lambda case, depth: Ranked([])) for one in variants]
+            nothing = [System(one.name, one.about, lambda case, depth: Ranking([])) for one in variants]
             return evaluate(data, nothing)
     with closing(searcher):
         return measure_systems(data, [_system(searcher, variant) for variant in variants], console)
 
 
 def _system(searcher: LiveSearcher, variant: Variant) -> System:
-    def answer(case: Case, depth: int) -> Ranked:
+    def answer(case: Case, depth: int) -> Ranking:
         query = Query(case.text, k=depth, filters=case.filters, explain=False, feedback=False, **variant.switches)
-        found = searcher.search(query)
-        require_all_lanes(query, found.degraded)
-        hits = [Hit(one.function.id, one.candidate.score, one.function.address) for one in found.results]
-        return Ranked(hits, found.timings["total"], found.timings)
+        response = searcher.search(query)
+        require_all_lanes(query, response.degraded)
+        hits = [Hit(one.function.id, one.candidate.score, one.function.address) for one in response.results]
+        return Ranking(hits, response.timings["total"], response.timings)
 
     return System(variant.name, variant.about, answer)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.hits import Hit
-from treeline.eval.dataset import Case, Ranked, System
+from treeline.eval.dataset import Case, Ranking, System
 from treeline.eval.metrics import OFFICIAL_DEPTH
 
 PREDICTION_COLUMNS = ("query", "language", "identifier", "url")
@@ -21,13 +21,13 @@ PREDICTION_COLUMNS = ("query", "language", "identifier", "url")
 class Predictions:
     """A run from a file: (language, query) → addresses, best first, and the number of repeated rows."""
 
-    ranked: Mapping[tuple[str, str], Sequence[Address]]
-    repeated: int
+    addresses: Mapping[tuple[str, str], Sequence[Address]]
+    duplicates: int
 
     def system(self, name: str) -> System:
-        def answer(case: Case, depth: int) -> Ranked:
-            found = self.ranked.get((case.filters.language, case.text), ())[:depth]
-            return Ranked([Hit(place.url, 1.0 / rank, place) for rank, place in enumerate(found, start=1)])
+        def answer(case: Case, depth: int) -> Ranking:
+            ranking = self.addresses.get((case.filters.language, case.text), ())[:depth]
+            return Ranking([Hit(address.url, 1.0 / rank, address) for rank, address in enumerate(ranking, start=1)])
 
         return System(name, "read from a file of predictions", answer)
 
@@ -48,8 +48,8 @@ def write_predictions(path: Path, run: Iterable[tuple[Case, Sequence[Hit]]]) -> 
 
 def read_predictions(path: Path, queries: Collection[str]) -> Predictions:
     """Read the official CSV; refuses unknown queries and empty files."""
-    found: dict[tuple[str, str], dict[str, Address]] = defaultdict(dict)
-    repeated = 0
+    addresses: dict[tuple[str, str], dict[str, Address]] = defaultdict(dict)
+    duplicates = 0
     unknown: Counter[str] = Counter()
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -63,10 +63,10 @@ def read_predictions(path: Path, queries: Collection[str]) -> Predictions:
                 query, language, url = row["query"].strip(), row["language"].strip().lower(), row["url"].strip()
                 if query not in queries:
                     unknown[query] += 1
-                elif url in found[language, query]:
-                    repeated += 1
+                elif url in addresses[language, query]:
+                    duplicates += 1
                 else:
-                    found[language, query][url] = Address(
+                    addresses[language, query][url] = Address(
                         repository_of(url), path_of(url), row["identifier"], language, url
                     )
     except FileNotFoundError:
@@ -75,9 +75,9 @@ def read_predictions(path: Path, queries: Collection[str]) -> Predictions:
         raise InputError(f"{path} cannot be read: {error}") from None
     if unknown:
         raise InputError(f"{path} answers {len(unknown)} unknown queries, the first is {next(iter(unknown))!r}")
-    if not any(found.values()):
+    if not any(addresses.values()):
         raise InputError(f"{path} has no predictions", "an empty run cannot be scored")
-    return Predictions({key: list(places.values()) for key, places in found.items()}, repeated)
+    return Predictions({key: list(places.values()) for key, places in addresses.items()}, duplicates)
 
 
 def write_trec_run(path: Path, run: Iterable[tuple[Case, Sequence[Hit]]], tag: str) -> None:
@@ -102,12 +102,12 @@ def standard_measures(run: Path, qrels: Path) -> dict[str, float]:
     import ir_measures
     from ir_measures import RR, R, nDCG
 
-    found = ir_measures.calc_aggregate(
+    means = ir_measures.calc_aggregate(
         [nDCG @ 10, RR, R @ 100],
         ir_measures.read_trec_qrels(str(qrels)),  # type: ignore[no-untyped-call]
         ir_measures.read_trec_run(str(run)),  # type: ignore[no-untyped-call]
     )
-    return {str(measure): float(value) for measure, value in found.items()}
+    return {str(measure): float(value) for measure, value in means.items()}
 
 
 def trec_id(case_id: str) -> str:

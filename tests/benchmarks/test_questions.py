@@ -27,10 +27,10 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.engine.embedded import EmbeddedStore
 from treeline.eval.dataset import DataSet
-from treeline.eval.sets.codesearchnet import BESIDE, read_queries
+from treeline.eval.sets.codesearchnet import CHECKOUT_DATA, read_queries
 
 URL = "https://github.com/o/r/blob/c/{}.py#L1-L2"
-beside = pytest.mark.skipif(not BESIDE.is_dir(), reason="the CodeSearchNet data is not beside the checkout")
+beside = pytest.mark.skipif(not CHECKOUT_DATA.is_dir(), reason="the CodeSearchNet data is not beside the checkout")
 OTHERS = [f"x{number}" for number in range(20)]
 
 
@@ -55,7 +55,7 @@ def test_only_questions_and_addresses_are_stored() -> None:
 
 @beside
 def test_no_web_question_is_one_of_the_99() -> None:
-    official = {query.lower() for query in read_queries(BESIDE / "queries.csv")}
+    official = {query.lower() for query in read_queries(CHECKOUT_DATA / "queries.csv")}
     assert not official & {question.query.lower() for question in web.read()}
 
 
@@ -65,7 +65,7 @@ def test_every_answer_is_in_the_test_or_valid_partition() -> None:
     known = {
         orjson.loads(line)["url"]  # only the addresses: to parse 34,000 functions takes a minute
         for partition in ("test", "valid")
-        for shard in sorted(BESIDE.glob(f"*/final/jsonl/{partition}/*.jsonl.gz"))
+        for shard in sorted(CHECKOUT_DATA.glob(f"*/final/jsonl/{partition}/*.jsonl.gz"))
         for line in gzip.decompress(shard.read_bytes()).splitlines()
     }
     assert {url for question in web.read() for url in question.urls} <= known
@@ -126,7 +126,7 @@ def judged_set(questions: list[JudgedQuestion], indexed: Callable[[str], bool]) 
 
 def test_questions_without_an_answer_in_the_index_are_counted() -> None:
     of_web = web_set([WebQuestion("a", "dev", ("u",)), WebQuestion("b", "dev", ("v", "w"))], {"v"}.__contains__)
-    assert [(case.id, case.text, case.relevant) for case in of_web.cases] == [("#2", "b", {"v"})]
+    assert [(case.id, case.text, set(case.relevant)) for case in of_web.cases] == [("#2", "b", {"v"})]
     # A function that is only related answers nothing.
     judged_ones = [JudgedQuestion("q", {"a": 3, "b": 1, "c": 0}), JudgedQuestion("nobody", {"a": 1})]
     of_judged = judged_set(judged_ones, {"a", "b", "c"}.__contains__)

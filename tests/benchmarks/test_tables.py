@@ -60,7 +60,7 @@ def test_the_command_writes_when_asked_and_only_then(tmp_path: Path) -> None:
 
 
 def test_the_page_is_as_the_kept_results_say() -> None:
-    if not list(results.KEPT.glob("*.json")):
+    if not list(results.FOLDER.glob("*.json")):
         pytest.skip("no result is kept yet")
     page = tables.PAGE.read_text(encoding="utf-8")
     assert tables.render(page) == page, "run python -m benchmarks.tables"

@@ -8,7 +8,7 @@ import pytest
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import IndexInfo
 from treeline.eval.dataset import Case
-from treeline.eval.systems import COMPARED, DEFAULT, KEYWORD, LaneCache, Variant, ablations
+from treeline.eval.systems import COMPARISON, DEFAULT, KEYWORD, LaneCache, Variant, ablations
 from treeline.rerank.candidates import Candidate
 from treeline.search.lanes.lane_set import Degradation, LaneResults
 from treeline.search.live import LiveSearcher
@@ -58,7 +58,7 @@ def test_lanes_are_asked_once_for_all_fusions_and_rerankers(searcher: LiveSearch
     assert counting.asked == 1
 
 
-@pytest.mark.parametrize("variant", COMPARED, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", COMPARISON, ids=lambda variant: variant.name)
 def test_every_compared_recipe_answers_with_its_times(searcher: LiveSearcher, variant: Variant) -> None:
     ranked = LaneCache(searcher).answer(variant, CASE, 10)
     assert 0 < len(ranked.hits) <= 10

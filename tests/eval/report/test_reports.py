@@ -10,17 +10,17 @@ from rich.console import Console
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.hits import Hit
-from treeline.eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
+from treeline.eval.dataset import Case, DataSet, Metric, Ranking, System, evaluate
 from treeline.eval.harness import Output, finish
 from treeline.eval.metrics import reciprocal_rank
 from treeline.eval.report import results, terminal
 from treeline.eval.report.document import Document, summarise
 from treeline.eval.report.page import page
 from treeline.eval.sets import codesearchnet
-from treeline.eval.sets.codesearchnet import BESIDE
+from treeline.eval.sets.codesearchnet import CHECKOUT_DATA
 from treeline.eval.sets.paper import with_table
 
-OFFICIAL = BESIDE / codesearchnet.QUERIES
+OFFICIAL = CHECKOUT_DATA / codesearchnet.QUERIES
 NASTY = "</script><script>alert(1)</script>"
 
 
@@ -44,8 +44,8 @@ def document() -> Document:
         facts={"functions": 3.0, "engine": "embedded"},
         notes=("a note",),
     )
-    worse = System("keyword", "b before a", lambda case, depth: Ranked([hit("b"), hit("a")], 2.0, {"lanes": 1.5}))
-    better = System("default", "a first", lambda case, depth: Ranked([hit("a")], 1.0))
+    worse = System("keyword", "b before a", lambda case, depth: Ranking([hit("b"), hit("a")], 2.0, {"lanes": 1.5}))
+    better = System("default", "a first", lambda case, depth: Ranking([hit("a")], 1.0))
     return summarise(evaluate(data, [worse, better]), baseline="keyword", focus="default")
 
 
@@ -142,7 +142,7 @@ def test_a_kept_result_names_no_path_of_the_machine_that_made_it(tmp_path: Path)
     made = results.stamp(document())
     made["worst"][0]["returned"][0]["url"] = "file:///home/somebody/p.py#L1-L2"
     assert results.read(results.keep(made, tmp_path))["worst"][0]["returned"][0]["url"] == ""
-    assert not any("file:" in path.read_text(encoding="utf-8") for path in results.KEPT.glob("*.json"))
+    assert not any("file:" in path.read_text(encoding="utf-8") for path in results.FOLDER.glob("*.json"))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_other_peoples_questions_and_judgements_are_kept_as_numbers(
 def test_no_word_of_codesearchnets_questions_is_in_the_kept_results() -> None:
     if not OFFICIAL.is_file():
         pytest.skip("the CodeSearchNet data is not beside the checkout")
-    for path in results.KEPT.glob("*codesearchnet*.json"):
+    for path in results.FOLDER.glob("*codesearchnet*.json"):
         kept = results.read(path)
         assert kept["texts"] == {} and not any(one["query"] or one["expected"] for one in kept["worst"])
         text = path.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
-from treeline.eval.dataset import Case, DataSet, Metric, Ranked, System, evaluate
+from treeline.eval.dataset import Case, DataSet, Metric, Ranking, System, evaluate
 from treeline.eval.metrics import reciprocal_rank
 from treeline.eval.sets import paper
 from treeline.graph import tree as trees
@@ -93,11 +93,11 @@ def test_the_score_is_the_mean_over_the_seeds(searcher: LiveSearcher) -> None:
         measure=lambda case, found: {"mrr": reciprocal_rank([hit.id for hit in found], case.relevant)},
         depth=300,
     )
-    first = System("row", "", lambda case, depth: Ranked([hits[0], hits[1]]))
-    second = System("row", "", lambda case, depth: Ranked([hits[1], hits[0]]))
+    first = System("row", "", lambda case, depth: Ranking([hits[0], hits[1]]))
+    second = System("row", "", lambda case, depth: Ranking([hits[1], hits[0]]))
     merged = paper.mean_over_seeds(evaluate(data, [first, second]))
     assert [measured.values["mrr"]["q"] for measured in merged.systems] == [0.75]
-    late = System("late", "", lambda case, depth: Ranked([*[hits[1]] * 10, hits[0]]))
+    late = System("late", "", lambda case, depth: Ranking([*[hits[1]] * 10, hits[0]]))
     cut = evaluate(paper.lists_of_ten(data), [late])
     assert cut.systems[0].values["mrr"]["q"] == 0
 

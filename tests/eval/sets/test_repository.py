@@ -65,12 +65,12 @@ def scores(
 
 def test_targets_that_are_gone_are_counted_and_left_out(folder: Path, checkouts: Path) -> None:
     questions = repository.read(folder, checkouts)
-    assert [question.id for question in questions.asked] == ["alpha#1", "alpha#2", "beta#1"]
+    assert [question.id for question in questions.rows] == ["alpha#1", "alpha#2", "beta#1"]
     assert (questions.missing_targets, questions.unanswerable) == (1, 1)
 
 
 def test_a_target_given_from_the_indexed_folder_is_found_there(folder: Path, checkouts: Path) -> None:
-    assert repository.read(folder, checkouts).asked[1].targets == (repository.Target("src/writer.py", (1, 2)),)
+    assert repository.read(folder, checkouts).rows[1].targets == (repository.Target("src/writer.py", (1, 2)),)
 
 
 def test_secondary_targets_count_and_two_at_one_rank_count_once(folder: Path, checkouts: Path) -> None:
@@ -136,13 +136,13 @@ def test_hand_written_cases_name_files_and_symbols(tmp_path: Path, checkouts: Pa
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases/alpha.jsonl").write_text("\n".join(map(json.dumps, cases)))
     questions = repository.read(tmp_path / "cases", checkouts)
-    assert [list(map(str, question.targets)) for question in questions.asked] == [
+    assert [list(map(str, question.targets)) for question in questions.rows] == [
         ["src/reader.py"],
         ["src/reader.py::read_config", "::other"],
     ]
     place = Address("alpha", "src/reader.py", "Class.read_config", "python", "")
-    assert questions.asked[1].targets[0].matches(place.path, place)
-    assert not questions.asked[1].targets[1].matches(place.path, place)
+    assert questions.rows[1].targets[0].matches(place.path, place)
+    assert not questions.rows[1].targets[1].matches(place.path, place)
 
 
 @pytest.mark.parametrize(

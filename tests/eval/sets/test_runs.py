@@ -26,7 +26,7 @@ def test_predictions_are_read_back_as_written_each_url_once(tmp_path: Path) -> N
     with path.open(newline="") as file:
         assert next(csv.reader(file)) == ["query", "language", "identifier", "url"]
     found = runs.read_predictions(path, {"sort a list"})
-    places = found.ranked["python", "sort a list"]
+    places = found.addresses["python", "sort a list"]
     assert [place.url for place in places] == [URL.format(name) for name in "xbaz"]
     assert (places[0].repo, places[0].path, places[0].func_name) == ("o/r", "src/x.py", "f_x")
     assert [hit.id for hit in found.system("run").answer(CASE, 2).hits] == [URL.format("x"), URL.format("b")]
@@ -35,7 +35,7 @@ def test_predictions_are_read_back_as_written_each_url_once(tmp_path: Path) -> N
 def test_repeated_urls_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text(f"query,language,identifier,url\nq,python,f,{URL}\nq,python,f,{URL}\n")
-    assert runs.read_predictions(path, {"q"}).repeated == 1
+    assert runs.read_predictions(path, {"q"}).duplicates == 1
 
 
 @pytest.mark.parametrize(
