@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-slow test-all compose-test lint fix types pytest bench eval csn docs readme constraints system docker clean audit torture fuzz mutants cluster snapshots
+.PHONY: help serve test test-slow test-all newest compose-test lint fix types pytest bench eval csn docs readme constraints system docker clean audit torture fuzz mutants cluster snapshots
 
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,lsp,mcp,serve
@@ -39,6 +39,10 @@ test-all: test test-slow ## lint, types and every test
 
 pytest: .venv/.installed-test ## tests alone, on JOBS cores; PYTEST_FLAGS="-k pipeline" narrows them
 	@$(PYTEST)
+
+newest: ## the quick tests on the newest Python at hand, in .venv-newest
+	@PYTHON=$$(scripts/newest-python) VENV=.venv-newest scripts/environment $(TEST_EXTRAS)
+	@.venv-newest/bin/python -m pytest -n $(JOBS) --dist loadgroup -m "not slow and not elasticsearch and not browser"
 
 compose-test: .venv/.installed-test docker ## the compose file in a real Docker engine, by the README's commands
 	@.venv/bin/python -m pytest tests/deploy/test_compose_up.py
@@ -93,7 +97,7 @@ constraints: .venv/.installed-test ## write the versions in .venv to constraints
 	@.venv/bin/uv pip freeze --exclude-editable | grep -vE '^pip==' > constraints.txt
 
 clean: ## remove the environment and the caches; indexes stay (`treeline status`)
-	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	rm -rf .venv .venv-newest .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 
 # What the tests use beside Python packages. Tests that miss something say so and are skipped.
 system: .venv/.installed-test

@@ -11,32 +11,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from treeline.corpus.frozen import frozen
+from tree_sitter import Node
+from tree_sitter_language_pack import get_parser
 
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-SCALAR = re.compile(r"[^\s,\]}/]+")
 INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 PLAIN_INDENT = "  "
-
-
-@frozen
-class _Member:
-    key: str
-    start: int  # of the key
-    value: int
-    end: int
-
-
-@frozen
-class _Object:
-    start: int  # of the brace
-    end: int  # of the closing brace
-    members: Sequence[_Member]
-    comma: int = -1  # behind the last member, if there is one
-
-    def get(self, key: str) -> _Member | None:
-        return next((member for member in self.members if member.key == key), None)
 
 
 def read(text: str) -> dict[str, Any]:
@@ -58,17 +39,17 @@ def set_entry(text: str, path: Sequence[str], value: Any) -> str:
         return text + json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
     if "\r\n" in text:
         return set_entry(text.replace("\r\n", "\n"), path, value).replace("\n", "\r\n")
-    unit = found[1] if (found := INDENT.search(text)) else PLAIN_INDENT
-    inside = _object(text, _skip(text, 0))
-    for depth, key in enumerate(path):
-        member = inside.get(key)
-        last = depth == len(path) - 1
+    match = INDENT.search(text)
+    unit = match[1] if match else PLAIN_INDENT
+    inside = _top(text)
+    for depth, key in enumerate(path, 1):
+        rest = _nested(path[depth:], value)
+        member = _pairs(text, inside).get(key)
         if member is None:
-            return _insert(text, inside, key, value if last else _nested(path[depth + 1 :], value), unit, depth + 1)
-        if last or text[member.value] != "{":
-            shown = _shown(value if last else _nested(path[depth + 1 :], value), unit, depth + 1)
-            return text[: member.value] + shown + text[member.end :]
-        inside = _object(text, member.value)
+            return _insert(text, inside, key, rest, unit, depth)
+        inside = member.children[-1]
+        if depth == len(path) or inside.type != "object":
+            return text[: inside.start_byte] + _shown(rest, unit, depth) + text[inside.end_byte :]
     return text
 
 
@@ -76,20 +57,36 @@ def remove_entry(text: str, path: Sequence[str]) -> str:
     """The text without the entry and without objects that it leaves empty; nothing, if nothing else is left."""
     if not read(text):
         return text
-    around = [_object(text, _skip(text, 0))]
-    for key in path[:-1]:
-        member = around[-1].get(key)
-        if member is None or text[member.value] != "{":
-            return text
-        around.append(_object(text, member.value))
-    for inside, key in reversed(list(zip(around, path, strict=True))):
-        member = inside.get(key)
+    inside, around = _top(text), list[tuple[Node, Node]]()
+    for key in path:
+        member = _pairs(text, inside).get(key) if inside.type == "object" else None
         if member is None:
             return text
-        rest = text[inside.start + 1 : member.start] + text[member.end : inside.end]
+        around.append((inside, member))
+        inside = member.children[-1]
+    for inside, member in reversed(around):
+        rest = text[inside.start_byte + 1 : member.start_byte] + text[member.end_byte : inside.end_byte - 1]
         if rest.strip().strip(","):
             return _without(text, inside, member)
-    return "" if around[0].end == len(text.rstrip()) - 1 and not text[: around[0].start].strip() else text
+    top = around[0][0]
+    return "" if top.end_byte == len(text.rstrip()) and not text[: top.start_byte].strip() else text
+
+
+def _top(text: str) -> Node:
+    """The object of the file, by tree-sitter; its bytes are the text's characters."""
+    root = get_parser("json").parse(re.sub(r"[^\x00-\x7f]", "x", text).encode()).root_node
+    return next(node for node in root.children if node.type == "object")
+
+
+def _pairs(text: str, inside: Node) -> dict[str, Node]:
+    pairs = [node for node in inside.children if node.type == "pair"]
+    return {json.loads(text[pair.children[0].start_byte : pair.children[0].end_byte]): pair for pair in reversed(pairs)}
+
+
+def _comma(text: str, inside: Node, after: int) -> int:
+    """Where the first comma behind a member is, also one that the grammar takes for an error; -1 if there is none."""
+    places = (node.start_byte for node in inside.children if node.start_byte >= after)
+    return next((place for place in places if text[place] == ","), -1)
 
 
 def _nested(path: Sequence[str], value: Any) -> Any:
@@ -102,71 +99,28 @@ def _shown(value: Any, unit: str, depth: int) -> str:
     return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", "\n" + unit * depth)
 
 
-def _insert(text: str, inside: _Object, key: str, value: Any, unit: str, depth: int) -> str:
+def _insert(text: str, inside: Node, key: str, value: Any, unit: str, depth: int) -> str:
     entry = f"\n{unit * depth}{json.dumps(key)}: {_shown(value, unit, depth)}"
-    if not inside.members:
-        kept = text[inside.start + 1 : inside.end].rstrip()
-        return f"{text[: inside.start + 1]}{kept}{entry}\n{unit * (depth - 1)}{text[inside.end :]}"
-    at = inside.comma + 1 if inside.comma >= 0 else inside.members[-1].end
-    before = "" if inside.comma >= 0 else ","
-    after = "," if inside.comma >= 0 else ""
+    last = max((pair.end_byte for pair in _pairs(text, inside).values()), default=0)
+    if not last:
+        start, end = inside.start_byte + 1, inside.end_byte - 1
+        return f"{text[:start]}{text[start:end].rstrip()}{entry}\n{unit * (depth - 1)}{text[end:]}"
+    comma = _comma(text, inside, last)
+    at = max(comma + 1, last)
+    before, after = ("", ",") if comma >= 0 else (",", "")
     same_line = re.match(r"[ \t]*//[^\r\n]*", text[at:])  # a comment on the last entry stays with it
-    behind = same_line.end() if same_line else 0
-    return f"{text[:at]}{before}{text[at : at + behind]}{entry}{after}{text[at + behind :]}"
+    behind = at + same_line.end() if same_line else at
+    return f"{text[:at]}{before}{text[at:behind]}{entry}{after}{text[behind:]}"
 
 
-def _without(text: str, inside: _Object, member: _Member) -> str:
+def _without(text: str, inside: Node, member: Node) -> str:
     """Cut a member, one comma, and the blank before it."""
-    place = list(inside.members).index(member)
-    end = member.end
-    following = _skip(text, end)
-    if text[following] == ",":
-        end = following + 1
-    start = len(text[: member.start].rstrip())
-    if place == len(inside.members) - 1 and inside.comma < 0 and place:
-        comma = _skip(text, inside.members[place - 1].end)
-        return text[:comma] + text[comma + 1 : start] + text[end:]
-    return text[:start] + text[end:]
-
-
-def _skip(text: str, at: int, what: re.Pattern[str] = BLANK) -> int:
-    """Where the string, number or blank at a place ends."""
-    found = what.match(text, at)
-    assert found is not None  # the text was read as JSON before
-    return found.end()
-
-
-def _object(text: str, start: int) -> _Object:
-    """The members of the object at `start`."""
-    members: list[_Member] = []
-    at, comma = start + 1, -1
-    while True:
-        at = _skip(text, at)
-        if text[at] == "}":
-            return _Object(start, at, members, comma)
-        if text[at] == ",":
-            comma, at = at, at + 1
-            continue
-        key_end = _skip(text, at, STRING)
-        value = _skip(text, _skip(text, key_end) + 1)
-        end = _value_end(text, value)
-        members.append(_Member(json.loads(text[at:key_end]), at, value, end))
-        at, comma = end, -1
-
-
-def _value_end(text: str, at: int) -> int:
-    depth = 0
-    while True:
-        if text[at] == '"':
-            at = _skip(text, at, STRING)
-        elif text[at] in "{[":
-            depth, at = depth + 1, at + 1
-        elif text[at] in "}]":
-            depth, at = depth - 1, at + 1
-        elif text[at] in ",:":
-            at += 1
-        else:
-            at = _skip(text, at, SCALAR)
-        if not depth:
-            return at
-        at = _skip(text, at)
+    start = len(text[: member.start_byte].rstrip())
+    comma = _comma(text, inside, member.end_byte)
+    if comma >= 0:
+        return text[:start] + text[comma + 1 :]
+    before = [pair.end_byte for pair in _pairs(text, inside).values() if pair.end_byte < start]
+    if not before:
+        return text[:start] + text[member.end_byte :]
+    comma = _comma(text, inside, max(before))
+    return text[:comma] + text[comma + 1 : start] + text[member.end_byte :]
