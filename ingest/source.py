@@ -193,18 +193,31 @@ def on_disk(root: Path, path: str) -> Path:
     return root / os.fsdecode(ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(path)))
 
 
-def read_plain(path: str | Path, limit: int, *, follow: bool = False) -> bytes | str:
-    """The content of a plain file (`follow`: or of one that a link leads to), or the reason why not."""
+def read_plain(path: str | Path, limit: int, *, follow: bool = False, top: str = "") -> bytes | str:
+    """The content of a plain file (`follow`: or of one that a link leads to), or the reason why not.
+
+    With `top` it is below that folder also if a folder on the way has just been swapped for a link.
+    """
     try:
         # Neither a link nor a pipe that nobody writes to may hold us up.
         handle = os.open(path, os.O_RDONLY | (0 if follow else os.O_NOFOLLOW) | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return "not a plain file"
+            if top and not _real_path(handle, path).startswith(f"{top.rstrip('/')}/"):
+                return f"not below {readable(top)} any more"
             content = file.read(limit + 1)
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     return content if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
+
+
+def _real_path(handle: int, path: str | Path) -> str:
+    """The path of an open file without links; without Linux's `/proc` that of its name."""
+    try:
+        return os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - for each file, and a path takes twice as long
+    except OSError:
+        return os.path.realpath(path)
 
 
 def is_own(*paths: Path) -> bool:

@@ -35,6 +35,8 @@ Action = Literal["add", "update", "remove"]
 State = Literal["running", "done", "failed", "stopped"]
 
 LET_GO_SECONDS = 5.0
+STOP = "job.stop"  # holds the id of the job that was asked to stop
+STOPPED = "stopped; the same change goes on from here"
 LONGEST_SOURCE = 1_000  # characters
 SWITCH_ON = "TREELINE_WRITE_ROOTS names folders that may be indexed, TREELINE_WRITE_GIT=true allows git URLs"
 
@@ -173,6 +175,8 @@ def current(settings: Settings) -> Job | None:
     if job is not None and job.state == "running" and not is_locked(folder / "job.lock"):
         job = _read(folder) or job  # it may have ended just now
         if job.state == "running":
+            if _text(folder / STOP) == job.id:  # before it could say so itself
+                return replace(job, state="stopped", message=STOPPED)
             return replace(job, state="failed", message=_last_words(folder))
     return job
 
@@ -181,6 +185,7 @@ def stop(settings: Settings) -> Job | None:
     """Ask the running job to stop. What it has read is kept, so the same job goes on from there."""
     job = current(settings)
     if job is not None and job.state == "running" and job.process:
+        write_atomically(settings.home_path / ".run" / STOP, job.id.encode())
         with suppress(ProcessLookupError):
             os.kill(job.process, signal.SIGTERM)
     return job
@@ -208,10 +213,15 @@ def _read(folder: Path) -> Job | None:
 
 
 def _last_words(folder: Path) -> str:
-    with suppress(OSError):
-        lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return f"it ended without a word: {lines[-1][:200]}" if lines else "it was killed"
-    return "it was killed"
+    lines = _text(folder / "job.log").strip().splitlines()
+    return f"it ended without a word: {lines[-1][:200]}" if lines else "it was killed"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def write(folder: Path, job: Job) -> None:

@@ -83,6 +83,8 @@ class FileUnit:
     left_out: Counter[str]
     known_digest: str = ""
     """Set for a file whose stamp has not changed since it was last read."""
+    top: str = ""
+    """The folder that the file lies below, without links."""
 
     @cached_property
     def _content(self) -> bytes | str:
@@ -90,7 +92,7 @@ class FileUnit:
         return self._read()
 
     def _read(self) -> bytes | str:
-        return read_plain(self.file, self.options.max_file_bytes)
+        return read_plain(self.file, self.options.max_file_bytes, top=self.top)
 
     @cached_property
     def _reason(self) -> str:
@@ -177,9 +179,8 @@ class Folder:
     def _unit(self, relative: str, left_out: Counter[str], known_digest: str = "") -> FileUnit:
         size = self.listing.files[relative].size
         where = partial(self._place, relative)
-        return FileUnit(
-            f"{self.root}/{relative}", readable(relative), size, where, self.options, left_out, known_digest
-        )
+        top = str(self.root)
+        return FileUnit(f"{top}/{relative}", readable(relative), size, where, self.options, left_out, known_digest, top)
 
     @cached_property
     def _top(self) -> Path:

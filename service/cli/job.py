@@ -9,10 +9,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from treeline.corpus.errors import TreelineError
+from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.settings import from_environment
 from treeline.service.cli.index import handle_sigterm, index_sources
-from treeline.service.jobs import JOB, Job, State, now, write
+from treeline.service.jobs import JOB, STOPPED, Job, State, allowed, now, write
 from treeline.service.projects import reading_of
 
 REPORT_SECONDS = 0.3  # between two reports of a job's progress
@@ -47,13 +47,16 @@ def main() -> None:
     handle_sigterm()
     report("opening the source", 0, 0)
     try:
+        # Since the request, the folder may have been swapped for a link.
+        if job.action != "remove" and allowed(job.source, settings) != job.source:
+            raise InputError(f"{job.source} is a link now", "add the folder that it leads to")
         reading = reading_of(settings, progress=report)
         added = () if job.action == "remove" else (job.source,)
         removed = (job.source,) if job.action == "remove" else ()
         summary = index_sources(settings, added, reading, report, remove=removed)
         report.end("done", f"the index {job.index!r} now holds {summary.total:,} functions, classes and other parts")
     except KeyboardInterrupt:
-        report.end("stopped", "stopped; the same change goes on from here")
+        report.end("stopped", STOPPED)
     except TreelineError as error:
         report.end("failed", f"{error.message}{f'; {error.hint}' if error.hint else ''}")
     fcntl.flock(lock, fcntl.LOCK_UN)

@@ -209,3 +209,15 @@ def test_a_folder_is_read_as_it_stands_whatever_ref_says(tmp_path: Path) -> None
     write(tmp_path, {"a.py": python("a")})
     with pytest.raises(InputError, match="--ref is for git URLs"):
         open_source(str(tmp_path), ReadOptions(ref="main"))
+
+
+def test_a_folder_swapped_for_a_link_while_it_is_read_gives_nothing_away(tmp_path: Path) -> None:
+    write(tmp_path / "code", {"pkg/a.py": python("f"), "b.py": python("g")})
+    write(tmp_path / "outside", {"a.py": python("private")})
+    units = list(open_source(str(tmp_path / "code")).units())
+    (tmp_path / "code/pkg").rename(tmp_path / "moved")
+    (tmp_path / "code/pkg").symlink_to(tmp_path / "outside")
+    parsed = [chunk.parse() for unit in units for chunk in unit.chunks()]
+    assert {one.func_name for each in parsed for one in each.functions if one.kind == "function"} == {"g"}
+    [problem] = [problem for each in parsed for problem in each.problems]
+    assert problem.reason == f"not below {tmp_path}/code any more"

@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from tests.ingest.reading import read
 from tests.ingest.sources.test_codesearchnet import SOURCE
+from treeline.ingest.source import MAX_RATIO
 from treeline.ingest.sources import shards
 
 URL = f"https://github.com/owner/name/blob/{'a' * 40}/pkg/sums.py#L11-L13"
@@ -153,7 +154,7 @@ def group(size: int = 0, rows: int = 0, **column: int) -> Any:
     [
         ({"size": shards.MAX_GROUP_BYTES}, "size", "is over"),
         (
-            {"total_compressed_size": 10, "total_uncompressed_size": 10 * shards.MAX_RATIO + shards.SLACK_BYTES},
+            {"total_compressed_size": 10, "total_uncompressed_size": 10 * MAX_RATIO + shards.SLACK_BYTES},
             "total_uncompressed_size",
             "unpacks to more than",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -111,6 +112,38 @@ def test_one_change_runs_at_a_time_and_can_be_stopped(
     assert job(client, ended)["state"] == "stopped"
     change(client, "add", code)
     assert job(client, ended)["state"] == "done"
+
+
+def test_a_job_stopped_at_once_is_stopped(settings: Settings, code: Path) -> None:
+    """Before it has imported what listens to the signal."""
+    jobs.start(settings, "add", str(code), "pets")
+    jobs.stop(settings)
+    end = time.monotonic() + PATIENCE
+    while (found := jobs.current(settings)) and found.state == "running" and time.monotonic() < end:
+        time.sleep(0.1)
+    assert found is not None and (found.state, found.message) == ("stopped", jobs.STOPPED)
+
+
+def test_a_folder_swapped_for_a_link_after_the_request_is_not_read(
+    settings: Settings, code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = project(tmp_path / "outside", {"private.py": "def private(): pass\n"})
+    started = subprocess.Popen
+
+    def swap(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        code.rename(tmp_path / "moved")
+        code.symlink_to(outside)
+        return started(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", swap)
+    jobs.start(settings, "add", str(code), "pets")
+    monkeypatch.undo()
+    end = time.monotonic() + PATIENCE
+    while (found := jobs.current(settings)) and found.state == "running" and time.monotonic() < end:
+        time.sleep(0.1)
+    assert found is not None and found.state == "failed"
+    assert "outside the folders that may be indexed" in found.message
+    assert jobs.sources_of(settings, "pets") == []
 
 
 def test_a_job_that_was_killed_counts_as_failed(settings: Settings) -> None:
