@@ -85,8 +85,7 @@ def build(functions: Iterable[tuple[str, Sequence[str]]]) -> bytes:
     return out.getvalue()
 
 
-def load(data: bytes) -> Tfidf:
-    return Tfidf(data)
+load = Tfidf
 
 
 def columns(terms: Sequence[str]) -> Counter[int]:

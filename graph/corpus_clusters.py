@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from treeline.corpus.analysis import STOP_WORDS, parts
 from treeline.corpus.arrays import read_archive
 from treeline.corpus.frozen import frozen
+from treeline.graph.tree import pack_texts, unpack_texts
 
 Vectors = NDArray[np.float32]
 
@@ -77,10 +78,10 @@ def _dump(
     buffer = BytesIO()
     np.savez(
         buffer,
-        ids=_pack(ids),
+        ids=pack_texts(ids),
         assigned=clusters_of,
         centres=centres,
-        labels=_pack(labels),
+        labels=pack_texts(labels),
         strangers=np.array([strangers]),
     )
     return buffer.getvalue()
@@ -95,8 +96,8 @@ def _strangers(data: bytes) -> int:
 def load(data: bytes) -> CorpusClusters:
     arrays = read_archive(data)
     clusters_of, centres = arrays["assigned"], arrays["centres"]
-    ids = _unpack(arrays["ids"]) if len(clusters_of) else ()
-    labels = _unpack(arrays["labels"]) if len(centres) else ()
+    ids = tuple(unpack_texts(arrays["ids"], len(clusters_of)))
+    labels = tuple(unpack_texts(arrays["labels"], len(centres)))
     return CorpusClusters(ids, clusters_of, centres, labels, {function_id: row for row, function_id in enumerate(ids)})
 
 
@@ -152,11 +153,3 @@ def _labels(names: Sequence[str], clusters_of: NDArray[np.int32], count: int) ->
         best = sorted(weight, key=lambda word: (-weight[word], word))[:LABEL_WORDS]
         labels.append(" ".join(best))
     return tuple(labels)
-
-
-def _pack(texts: Sequence[str]) -> NDArray[np.uint8]:
-    return np.frombuffer("\0".join(texts).encode(), dtype=np.uint8)
-
-
-def _unpack(data: NDArray[np.uint8]) -> tuple[str, ...]:
-    return tuple(data.tobytes().decode().split("\0"))

@@ -171,8 +171,8 @@ def dump(tree: Tree) -> bytes:
         buffer,
         parents=tree.parents,
         kinds=tree.kinds,
-        labels=_pack(tree.labels),
-        ids=_pack(list(tree.leaves)),
+        labels=pack_texts(tree.labels),
+        ids=pack_texts(list(tree.leaves)),
         leaves=np.fromiter(tree.leaves.values(), dtype=np.int32, count=len(tree.leaves)),
     )
     return buffer.getvalue()
@@ -184,15 +184,15 @@ def load(data: bytes) -> Tree:
     return Tree(
         arrays["parents"],
         arrays["kinds"],
-        tuple(_unpack(arrays["labels"], len(arrays["parents"]))),
-        dict(zip(_unpack(arrays["ids"], len(leaves)), leaves, strict=True)),
+        tuple(unpack_texts(arrays["labels"], len(arrays["parents"]))),
+        dict(zip(unpack_texts(arrays["ids"], len(leaves)), leaves, strict=True)),
     )
 
 
-def _pack(texts: Sequence[str]) -> NDArray[np.uint8]:
+def pack_texts(texts: Sequence[str]) -> NDArray[np.uint8]:
     text = SEPARATOR.join(text.replace(SEPARATOR, " ") for text in texts)
     return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
-def _unpack(data: NDArray[np.uint8], count: int) -> Iterator[str]:
+def unpack_texts(data: NDArray[np.uint8], count: int) -> Iterator[str]:
     return iter(data.tobytes().decode("utf-8", "surrogatepass").split(SEPARATOR) if count else [])

@@ -156,7 +156,7 @@ def _write(folder: Path, rows: Iterable[tuple[int, Entry]]) -> None:
         for number, some in enumerate(_batches(rows)):
             part = Path(temporary) / f"part-{number}"
             part.mkdir()
-            write_rows(part, [_row(serial, *entry) for serial, entry in some])
+            write_rows(part, [Row.of(serial, *entry) for serial, entry in some])
             tables.append(Table(part))
         whole = Path(temporary) / "whole"
         whole.mkdir()
@@ -168,9 +168,3 @@ def _batches(rows: Iterable[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entr
     rest = iter(rows)
     while some := list(islice(rest, ROWS_IN_MEMORY)):
         yield some
-
-
-def _row(serial: int, id: str, address: Address) -> Row:
-    url, mark, fragment = address.url.partition("#")
-    values = (address.repo, address.path, address.func_name, address.language, "", url, mark + fragment, address.kind)
-    return Row(serial, bytes.fromhex(id), 0, values)

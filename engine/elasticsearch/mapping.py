@@ -41,6 +41,13 @@ NOT_IN_SOURCE = [ID, TERMS, SHAPES, WORDS, "leaf", "size", *(f"vector{number}" f
 
 _source_only = {"type": "keyword", "index": False, "doc_values": False}
 
+# The fields of a record that a document has under the same name.
+RECORD = (
+    *("repo", "path", "func_name", "language", "code", "code_tokens", "docstring_tokens"),
+    *("sha", "partition", "url", "kind"),
+)
+
+# Of every index, whatever its encoders.
 PROPERTIES: dict[str, Any] = {
     ID: {"type": "keyword", "index": False},
     "kind": {"type": "keyword"},
@@ -70,34 +77,21 @@ PROPERTIES: dict[str, Any] = {
 }
 
 
-def vector_field(number: int, dimension: int, *, graph: bool = True) -> dict[str, Any]:
-    return {
-        f"vector{number}": {
-            "type": "dense_vector",
-            "dims": dimension,
-            "index": True,
-            "similarity": "cosine",
-            "index_options": GRAPH if graph else NO_GRAPH,
-        }
-    }
-
-
-def properties() -> dict[str, Any]:
-    """The fields that every index has, whatever its encoders."""
-    return dict(PROPERTIES)
+def vector_fields(encoders: Sequence[tuple[EncoderSpec, int]], *, graph: bool = True) -> dict[str, Any]:
+    """The field of each encoder's vectors."""
+    options = {"type": "dense_vector", "index": True, "similarity": "cosine"}
+    options |= {"index_options": GRAPH if graph else NO_GRAPH}
+    return {f"vector{number}": {**options, "dims": encoder.dimension} for encoder, number in encoders}
 
 
 def mapping(encoders: Sequence[tuple[EncoderSpec, int]], meta: Mapping[str, Any]) -> dict[str, Any]:
     """For a new index. Nothing is guessed: an unknown field is refused. What can be had from elsewhere is not kept in
     the source."""
-    fields = properties()
-    for encoder, number in encoders:
-        fields |= vector_field(number, encoder.dimension, graph=False)
     return {
         "dynamic": "strict",
         "_meta": {"treeline": dict(meta)},
         "_source": {"excludes": NOT_IN_SOURCE},
-        "properties": fields,
+        "properties": PROPERTIES | vector_fields(encoders, graph=False),
     }
 
 
@@ -106,22 +100,12 @@ def document(
 ) -> dict[str, Any]:
     """A function as Elasticsearch takes it."""
     plain, shapes = split(terms)
-    fields: dict[str, Any] = {
+    fields: dict[str, Any] = {name: getattr(function, name) for name in RECORD}
+    fields |= {
         ID: function.id,
-        "kind": function.kind,
         "serial": serial,
-        "repo": function.repo,
-        "path": function.path,
-        "func_name": function.func_name,
         "leaf": leaf(function.func_name),
-        "language": function.language,
-        "partition": function.partition,
-        "url": function.url,
-        "sha": function.sha,
         "size": len(function.original_string),
-        "code": function.code,
-        "code_tokens": function.code_tokens,
-        "docstring_tokens": function.docstring_tokens,
         TERMS: plain or NO_TERM,
         SHAPES: shapes or NO_TERM,
         WORDS: words(f"{function.func_name}\n{function.docstring}\n{function.code}"),
@@ -136,21 +120,10 @@ def document(
 
 def function_of(source: Mapping[str, Any]) -> Function:
     """The whole record from a stored document."""
-    return Function(
-        repo=source["repo"],
-        path=source["path"],
-        func_name=source["func_name"],
-        original_string=source.get("original_string", source["code"]),
-        language=source["language"],
-        code=source["code"],
-        code_tokens=tuple(source["code_tokens"]),
-        docstring=source.get("docstring", ""),
-        docstring_tokens=tuple(source["docstring_tokens"]),
-        sha=source["sha"],
-        partition=source["partition"],
-        url=source["url"],
-        kind=source["kind"],
-    )
+    fields = {name: source[name] for name in RECORD}
+    fields |= {name: tuple(source[name]) for name in ("code_tokens", "docstring_tokens")}
+    original = source.get("original_string", source["code"])
+    return Function(**fields, original_string=original, docstring=source.get("docstring", ""))
 
 
 def address_of(fields: Mapping[str, Sequence[str]]) -> Address:
@@ -182,15 +155,8 @@ def chunks(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 def clauses(filters: Filters) -> list[dict[str, Any]]:
     """The filters as the server takes them."""
-    terms: list[dict[str, Any]] = [
-        {"term": {field: value}}
-        for field, value in (
-            ("language", filters.language),
-            ("repo", filters.repo),
-            ("partition", filters.partition),
-        )
-        if value
-    ]
+    fields = (("language", filters.language), ("repo", filters.repo), ("partition", filters.partition))
+    terms: list[dict[str, Any]] = [{"term": {field: value}} for field, value in fields if value]
     if filters.kinds:
         terms.append({"terms": {"kind": filters.kinds}})
     prefix = filters.path_prefix

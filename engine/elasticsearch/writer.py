@@ -30,7 +30,7 @@ from treeline.engine.elasticsearch.mapping import (
     document,
     info_of,
     mapping,
-    vector_field,
+    vector_fields,
     whole_numbers,
 )
 from treeline.engine.elasticsearch.preview import Preview, Row, WriteLog
@@ -196,8 +196,7 @@ class ElasticsearchWriter:
             "next_serial": base_meta["next_serial"],
             "encoders": _rows(encoders),
         }
-        fields = {k: v for encoder, n in encoders for k, v in vector_field(n, encoder.dimension).items()}
-        document = {"treeline": meta}
+        fields, document = vector_fields(encoders), {"treeline": meta}
         patiently(lambda: self._client.indices.put_mapping(index=self._index, properties=fields, meta=document))
         return meta
 
@@ -231,8 +230,8 @@ class ElasticsearchWriter:
             "checkpoint": "",
             "rejected": [],
         }
-        graphs = {k: v for spec, n in self._encoders for k, v in vector_field(n, spec.dimension).items()}
-        self._client.indices.put_mapping(index=self._index, properties=graphs, meta={"treeline": self._meta})
+        graphs, document = vector_fields(self._encoders), {"treeline": self._meta}
+        self._client.indices.put_mapping(index=self._index, properties=graphs, meta=document)
         # A published generation never changes; this is also what lets the next one begin as its clone.
         self._client.indices.put_settings(index=self._index, settings={"refresh_interval": None, "blocks.write": True})
         self._check_base()

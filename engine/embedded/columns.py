@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.arrays import map_array
 from treeline.corpus.frozen import frozen
-from treeline.corpus.function import Address, Function
+from treeline.corpus.function import Address
 from treeline.engine.embedded.manifest import Health, damage_check
 from treeline.engine.hits import Ids
 from treeline.engine.protocol import Filters
@@ -41,19 +41,10 @@ class Row:
     values: tuple[str, ...]
 
     @classmethod
-    def of(cls, serial: int, function: Function) -> Row:
-        url, mark, fragment = function.url.partition("#")
-        values = (
-            function.repo,
-            function.path,
-            function.func_name,
-            function.language,
-            function.partition,
-            url,
-            mark + fragment,
-            function.kind,
-        )
-        return cls(serial, bytes.fromhex(function.id), len(function.original_string), values)
+    def of(cls, serial: int, id: str, address: Address, partition: str = "", size: int = 0) -> Row:
+        url, mark, fragment = address.url.partition("#")
+        where = (address.repo, address.path, address.func_name, address.language)
+        return cls(serial, bytes.fromhex(id), size, (*where, partition, url, mark + fragment, address.kind))
 
 
 class Strings(Sequence[str]):

@@ -84,7 +84,8 @@ class RowsBuilder:
         self.next_serial = row.serial + 1
 
     def row_of(self, function: Function) -> Row:
-        return Row.of(self.next_serial, function)
+        size = len(function.original_string)
+        return Row.of(self.next_serial, function.id, function.address, function.partition, size)
 
     def add_vectors(self, batches: Sequence[Rows16]) -> None:
         """The vectors of the rows just added, encoder by encoder."""

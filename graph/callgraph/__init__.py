@@ -4,7 +4,9 @@
 one per repository.
 """
 
-from treeline.graph.callgraph.graph import ARTIFACT, CallGraph, Direction, GraphSymbol, Step, load
+from treeline.graph.callgraph.graph import ARTIFACT, CallGraph, Direction, GraphSymbol, Step
 from treeline.graph.callgraph.storage import POSSIBLE
+
+load = CallGraph
 
 __all__ = ["ARTIFACT", "POSSIBLE", "CallGraph", "Direction", "GraphSymbol", "Step", "load"]

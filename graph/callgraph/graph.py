@@ -266,11 +266,6 @@ def _list_items(ends: Array, nodes: Array) -> tuple[Array, Array]:
     return counts, np.repeat(ends[nodes + 1] - until, counts) + np.arange(counts.sum())
 
 
-def load(data: bytes) -> CallGraph:
-    """The graph of an artifact."""
-    return CallGraph(data)
-
-
 def _with_dots(name: str) -> str:
     """A name with dots between its parts, as the graph stores it, whatever separator its language uses."""
     return name.replace("::", ".").replace("#", ".").replace("->", ".").replace("\\", ".")

@@ -163,7 +163,7 @@ def test_the_data_view_covers_the_current_generation_of_every_index() -> None:
 
 
 def test_saved_searches_look_into_names_docstrings_and_code() -> None:
-    text = {name for name, field in mapping.properties().items() if field["type"] == "text" and "analyzer" in field}
+    text = {name for name, field in mapping.PROPERTIES.items() if field["type"] == "text" and "analyzer" in field}
     queried = {
         field
         for saved in objects
@@ -176,7 +176,7 @@ def test_saved_searches_look_into_names_docstrings_and_code() -> None:
 
 
 def test_every_field_in_use_is_in_the_mapping_and_what_is_counted_by_is_a_keyword() -> None:
-    properties = mapping.properties() | {"_index": {"type": "keyword"}}  # which every document has
+    properties = mapping.PROPERTIES | {"_index": {"type": "keyword"}}  # which every document has
     assert used_fields() <= properties.keys()
     for saved in objects:
         for aggregation in json.loads(saved["attributes"].get("visState", "{}")).get("aggs", []):
