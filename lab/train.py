@@ -109,7 +109,7 @@ RUN = Run()
     "--fields",
     type=float,
     nargs=4,
-    default=(),
+    callback=lambda _context, _option, factors: factors or (),
     metavar="NAME DOCSTRING CODE PLACE",
     help="Factors for the weight of each part of a function; only when continuing from an encoder.",
 )
