@@ -166,8 +166,8 @@ def run_server(
     named = {"TREELINE_INDEX": index, "TREELINE_ENGINE": engine}
     named = {name: value for name, value in named.items() if value}
     environment = {**os.environ, **measured, **named, **(extra or {})}
-    environment["GUNICORN_BIND"] = f"127.0.0.1:{port}"
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:treeline.service.gunicorn_conf"]
+    environment["TREELINE_BIND"] = f"127.0.0.1:{port}"
+    command = [sys.executable, "-m", "treeline.service.server"]
     server = subprocess.Popen(command, env=environment)
     base = f"http://127.0.0.1:{port}"
     try:

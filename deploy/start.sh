@@ -1,6 +1,6 @@
 #!/bin/sh
 # Starts the service: waits for the engine, loads a small index if there is none (or rebuilds one of another version from
-# its own sources), then runs gunicorn with exec.
+# its own sources), then becomes the server.
 # All configuration comes from TREELINE_* settings, so it runs the same inside and outside a container.
 set -eu
 
@@ -39,4 +39,4 @@ if [ -n "$source" ]; then
     esac
 fi
 
-exec gunicorn --config python:treeline.service.gunicorn_conf
+exec python -m treeline.service.server

@@ -100,9 +100,9 @@ class Settings:
         "vscode://file/{path}:{line}",
         "Address that opens a file of this machine in an editor; `{path}` and `{line}` are filled in; empty: no link.",
     )
-    answer_cache: int = setting(128, "Answers that each worker caches; 0: none.")
-    workers: int = setting(2, "Worker processes of the HTTP server; one per core is a good start.", 1)
-    threads: int = setting(4, "Threads of each worker process.", 1)
+    answer_cache: int = setting(128, "Answers that the server caches; 0: none.")
+    bind: str = setting("127.0.0.1:8080", "Address and port that `deploy/start.sh` serves on.")
+    threads: int = setting(8, "Threads of the HTTP server.", 1)
     git_hosts: str = setting(
         "github.com,gitlab.com,bitbucket.org,codeberg.org",
         "Hosts that a git URL may name, separated by commas; `*` for any.",

@@ -72,7 +72,7 @@ def service(folder: Path, settings: Mapping[str, str]) -> Iterator[ServiceProces
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TREELINE_")}
     environment |= {f"TREELINE_{name.upper()}": value for name, value in settings.items()}
     environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment["GUNICORN_BIND"] = f"127.0.0.1:{port}"
+    environment["TREELINE_BIND"] = f"127.0.0.1:{port}"
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "service.log"
     with log.open("ab") as file:

@@ -33,12 +33,12 @@ BEHIND_AN_EXTRA = (
     "service/api",
     "service/app",
     "service/feedback",
-    "service/gunicorn_conf",
     "service/http",
     "service/lsp",
     "service/mcp",
     "service/pages",
     "service/present/markdown",
+    "service/server",
 )
 EVERYTHING = OPTIONAL | declared(EXTRAS["test"])
 

@@ -23,8 +23,10 @@ SERVICE = (
     {"present"},
     {"http", "lsp", "mcp"},
     {"api"},
-    {"cli", "pages"},
-    {"app", "gunicorn_conf"},
+    {"pages"},
+    {"app"},
+    {"server"},
+    {"cli"},
 )
 
 

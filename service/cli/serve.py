@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from dataclasses import replace
 
 import click
 
-from treeline.corpus.errors import CredentialsError, EngineUnavailable, InputError, require_extra
+from treeline.corpus.errors import CredentialsError, EngineUnavailable, require_extra
 from treeline.search.settings import PREFIX, Settings, from_environment
 from treeline.service.cli.options import how_to_index, index_options, settings_for
 
@@ -18,15 +17,16 @@ from treeline.service.cli.options import how_to_index, index_options, settings_f
 @index_options
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65_535), help="Port to listen on.")
-@click.option("--workers", type=click.IntRange(1), help="Server processes; default: the setting `workers`.")
 @click.option("--first-index", metavar="SOURCE", help="Index this if there is no index yet.")
-def serve(engine: str | None, name: str, host: str, port: int, workers: int | None, first_index: str | None) -> None:
+def serve(engine: str | None, name: str, host: str, port: int, first_index: str | None) -> None:
     """Serve the API and the pages."""
     require_extra("serve")
     from treeline.service.http.keys import no_key_yet
+    from treeline.service.server import listen, run
 
     settings = settings_for(engine, name)
-    check_port(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    listen(f"{shown}:{port}").close()  # fail before an index is made
     if first_index:
         from treeline.service.cli.index import make_first_index
 
@@ -35,19 +35,11 @@ def serve(engine: str | None, name: str, host: str, port: int, workers: int | No
         click.echo(f"there is no index {settings.index!r} yet; make it with: {how_to_index(settings)}")
     if missing := no_key_yet(settings):
         click.echo(missing)
-    shown = f"[{host}]" if ":" in host else host
     click.echo(f"Treeline serves index {settings.index!r} at http://{shown}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
-    environment = os.environ | {
-        f"{PREFIX}ENGINE": settings.engine,
-        f"{PREFIX}INDEX": settings.index,
-        f"{PREFIX}WORKERS": str(workers or settings.workers),
-        "GUNICORN_BIND": f"{shown}:{port}",
-    }
-    if sys.stderr.isatty():
-        environment.setdefault(f"{PREFIX}LOG_FORMAT", "text")  # readable in a terminal
-    server = [sys.executable, "-m", "gunicorn", "--config", "python:treeline.service.gunicorn_conf"]
-    os.execve(sys.executable, server, environment)  # noqa: S606 - this process becomes the server
+    if sys.stderr.isatty() and f"{PREFIX}LOG_FORMAT" not in os.environ:
+        settings = replace(settings, log_format="text")
+    run(replace(settings, bind=f"{shown}:{port}"))
 
 
 def index_exists(settings: Settings) -> bool:
@@ -60,18 +52,6 @@ def index_exists(settings: Settings) -> bool:
         raise
     except EngineUnavailable:
         return True
-
-
-def check_port(host: str, port: int) -> None:
-    """Fail at once with one line if the port is taken, instead of after gunicorn's retries."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise InputError(f"cannot listen on {host}:{port}: {reason}", "choose another --port or --host") from error
 
 
 @click.command("mcp")

@@ -6,10 +6,14 @@ import hmac
 import logging
 import math
 import secrets
+import time
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from flask import Flask, Response, current_app, g, request
+from limits import RateLimitItemPerSecond
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from treeline.corpus.errors import InputError
@@ -17,7 +21,6 @@ from treeline.search.settings import Settings
 from treeline.service.http import observe
 from treeline.service.http.errors import error_reply
 from treeline.service.http.keys import ApiKey, KeyFileDamaged, KeyRing, Scope
-from treeline.service.http.rate import RateLimiter
 from treeline.service.http.response import current_request
 
 log = logging.getLogger(__name__)
@@ -26,7 +29,23 @@ Route = TypeVar("Route", bound=Callable[..., object])
 
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
-FORWARDING = frozenset({"HTTP_X_FORWARDED_FOR", "HTTP_X_REAL_IP", "HTTP_FORWARDED", "HTTP_VIA"})  # as WSGI names them
+# How the names of the headers begin that proxies and content networks add, as WSGI spells them.
+FORWARDING = (
+    "HTTP_FORWARDED",
+    "HTTP_VIA",
+    "HTTP_CF_",
+    "HTTP_CDN_",
+    "HTTP_FASTLY_",
+    "HTTP_TRUE_CLIENT_",
+    "HTTP_X_FORWARDED",
+    "HTTP_X_REAL_IP",
+    "HTTP_X_CLIENT_",
+    "HTTP_X_CLUSTER_CLIENT_",
+    "HTTP_X_ORIGINAL_",
+    "HTTP_X_AMZN_",
+    "HTTP_X_ENVOY_",
+    "HTTP_X_AZURE_",
+)
 # Probes work without a key and without limits; the pages' static files too.
 OPEN = frozenset({"/healthz", "/readyz"})
 PATH_LENGTH = 1_024  # characters, for pages and API alike; a file's own path may have 1,000
@@ -47,12 +66,7 @@ class Guard:
             raise InputError(f"TREELINE_KEYS_REQUIRED={settings.keys_required!r} is not known", "use writes or all")
         self.settings = settings
         self.keys = KeyRing(settings.key_path)
-        table = settings.home_path / ".run" / "limits"
-        self.limiter = RateLimiter(table)
-        if settings.engine == "elasticsearch":
-            from treeline.service.http.rate_exchange import share_rates
-
-            share_rates(settings, self.limiter, table.with_suffix(".lock"))
+        self.limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
     def check(self) -> Response | None:
         """The refusal of the current request, or None."""
@@ -87,7 +101,8 @@ class Guard:
             self.settings.trust_loopback
             and asked.remote_addr in LOOPBACK
             and hostname(asked.host) in LOOPBACK_HOSTS
-            and FORWARDING.isdisjoint(asked.environ)
+            and asked.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"  # as nginx asks if it is told nothing else
+            and not any(name.startswith(FORWARDING) for name in asked.environ)
             and asked.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
             and ((origin := asked.headers.get("Origin")) is None or origin == asked.host_url.rstrip("/"))
         )
@@ -120,9 +135,11 @@ class Guard:
         return self._too_often(caller, rate, max(1, self.settings.rate_burst), "requests")
 
     def _too_often(self, caller: str, rate: float, burst: int, what: str) -> Response | None:
-        seconds = math.ceil(self.limiter.wait(caller, rate, burst))
-        if not seconds:
+        window = max(1, math.ceil(60 * burst / rate))
+        limit = RateLimitItemPerSecond(max(1, int(rate * window / 60)), window)
+        if self.limiter.hit(limit, caller):
             return None
+        seconds = max(1, math.ceil(self.limiter.get_window_stats(limit, caller).reset_time - time.time()))
         headers = {"Retry-After": str(seconds)}
         message = f"more than {rate:g} {what} a minute"
         return refusal(429, "too_many_requests", message, f"come back in {seconds} s", headers)

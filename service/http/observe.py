@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
 import re
 import time
@@ -19,7 +18,6 @@ from flask import Response, g, request
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from treeline.engine.protocol import IndexInfo
@@ -29,13 +27,12 @@ from treeline.search.settings import Settings
 from treeline.service.http.logs import request_id
 from treeline.service.http.response import current_request
 
-MULTIPROCESS_DIR = "PROMETHEUS_MULTIPROC_DIR"  # the client library's own name for it
 # A search takes 2 to 40 ms; the upper buckets are there to see what a time-out of a lane does.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.025, 0.04, 0.06, 0.1, 0.25, 0.5, 1.0, 3.0, 10.0)
 
 REQUESTS = Counter("treeline_http_requests_total", "Requests answered.", ["method", "route", "status"])
 REQUEST_SECONDS = Histogram("treeline_http_request_seconds", "Time to answer.", ["route"], buckets=BUCKETS)
-IN_PROGRESS = Gauge("treeline_http_in_progress", "Requests being answered now.", multiprocess_mode="livesum")
+IN_PROGRESS = Gauge("treeline_http_in_progress", "Requests being answered now.")
 STAGE_SECONDS = Histogram("treeline_search_stage_seconds", "Time of each search stage.", ["stage"], buckets=BUCKETS)
 SEARCHES = Counter("treeline_searches_total", "Searches answered.", ["mode", "route"])
 EMPTY = Counter("treeline_searches_empty_total", "Searches that found nothing.")
@@ -116,25 +113,11 @@ def backlog(port: int | None) -> int | None:
 
 
 def exposition(*collectors: Collector) -> bytes:
-    """Prometheus' text format: the figures of this process, or of all workers that share the folder."""
+    """Prometheus' text format: the figures of this process and of these collectors."""
     registry = CollectorRegistry()
-    if os.environ.get(MULTIPROCESS_DIR):
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    else:
-        registry.register(_Forward())
     for collector in collectors:
         registry.register(collector)
-    return generate_latest(registry)
-
-
-class _Forward(Collector):
-    """The process-wide registry as a collector, to combine it with the index's figures."""
-
-    def collect(self) -> Iterator[Metric]:
-        yield from REGISTRY.collect()
-
-    def describe(self) -> Iterator[Metric]:
-        return iter(())
+    return generate_latest(REGISTRY) + generate_latest(registry)
 
 
 def _timestamp(created: str) -> float | None:

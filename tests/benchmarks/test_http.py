@@ -14,7 +14,6 @@ from tests.search.small_index import small_store
 def test_both_ways_of_answering_are_measured_and_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_store(tmp_path)
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
-    monkeypatch.setenv("TREELINE_WORKERS", "1")
     monkeypatch.setattr(http, "WARM_UP", 0.5)
     told: list[str] = []
     found = http.run("small", clients=[2], seconds=2, tool="threads", tell=told.append)
@@ -27,7 +26,6 @@ def test_both_ways_of_answering_are_measured_and_told_apart(tmp_path: Path, monk
 def test_the_engine_that_is_named_is_the_one_that_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_store(tmp_path)
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
-    monkeypatch.setenv("TREELINE_WORKERS", "1")
     monkeypatch.setenv("TREELINE_ENGINE", "elasticsearch")
     monkeypatch.setenv("TREELINE_ELASTICSEARCH_URL", "http://127.0.0.1:9")  # nobody answers there
     monkeypatch.setattr(http, "WARM_UP", 0.5)

@@ -41,7 +41,7 @@ def test_every_setting_in_the_file_is_one_the_service_knows() -> None:
 
 def test_every_setting_written_into_the_env_file_reaches_the_service() -> None:
     """Compose gives a container only what the file names; a name without a value is looked up in `.env`."""
-    of_the_container = {"HOME", "KEY_FILE", "EVAL_RESULTS", "EVAL_DATA", "MCP_ROOTS", "MCP_TOKENS"}
+    of_the_container = {"HOME", "BIND", "KEY_FILE", "EVAL_RESULTS", "EVAL_DATA", "MCP_ROOTS", "MCP_TOKENS"}
     one_of_two_ways = {"ELASTICSEARCH_API_KEY"}
     wanted = {row.name.upper() for row in fields(Settings)} - of_the_container - one_of_two_ways
     assert {PREFIX + name for name in wanted} <= services["service"]["environment"].keys()

@@ -20,16 +20,11 @@ from tests.elasticsearch_server import Cluster, Node, free_port
 from tests.service_process import PATIENCE, service
 from treeline.corpus.errors import CredentialsError, EngineUnavailable
 from treeline.engine.elasticsearch import ElasticsearchStore
-from treeline.engine.elasticsearch.client import connect
-from treeline.engine.names import internal_name
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.sources import open_source
 from treeline.search.live import open_searcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings, open_store
-from treeline.service.http import rate_exchange
-from treeline.service.http.rate import RateLimiter
-from treeline.service.http.rate_exchange import RateExchange
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 ROOT = Path(__file__).parents[2]
@@ -250,20 +245,6 @@ def test_who_only_searches_needs_no_more_than_to_read(cluster: Cluster, tmp_path
     searcher.close()
     with pytest.raises(CredentialsError, match="does not give this user the right"):
         open_store(reader).drop(reader.index)
-
-
-def test_who_may_only_read_counts_rates_alone_and_says_so(
-    cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    limiter = RateLimiter(tmp_path / "limits")
-    client = connect(cluster.urls[:1], user="reader", password=SERVICE_PASSWORD, ca=cluster.ca)
-    exchange = RateExchange(client, internal_name("rates-reader"))
-    assert [exchange.attempt(limiter) for _ in range(3)] == [False] * 3
-    [said] = [record.message for record in caplog.records if record.name == rate_exchange.__name__]
-    assert "counts rates by itself" in said
-    assert "does not give this user the right" in said
-    assert [limiter.wait("a", 1, 1) > 0 for _ in range(2)] == [False, True]
-    exchange.close()
 
 
 def test_a_load_without_the_right_to_create_an_index_is_one_clear_line(cluster: Cluster, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_first_start_loads_an_index_and_the_second_finds_it(tmp_path: Path, farm: Path) -> None:
-    settings = {"home": str(tmp_path / "home"), "first_source": str(farm), "workers": "2", "trust_loopback": "0"}
+    settings = {"home": str(tmp_path / "home"), "first_source": str(farm), "trust_loopback": "0"}
     with service(tmp_path, settings) as running:
         running.wait_for("/readyz", 200)
         status, answer = running.get("/api/search?q=calm+llamas&mode=keyword")
@@ -49,10 +49,10 @@ def test_the_first_start_loads_an_index_and_the_second_finds_it(tmp_path: Path, 
 
 
 @pytest.mark.slow
-def test_the_log_is_json_without_questions_or_keys_and_metrics_count_all_workers(tmp_path: Path, farm: Path) -> None:
+def test_the_log_is_json_without_questions_or_keys_and_metrics_count(tmp_path: Path, farm: Path) -> None:
     home = tmp_path / "home"
     key = KeyRing(home / ".keys.json").create("test", ["read"])
-    settings = {"home": str(home), "first_source": str(farm), "workers": "2", "trust_loopback": "0"}
+    settings = {"home": str(home), "first_source": str(farm), "trust_loopback": "0"}
     with service(tmp_path, settings) as running:
         running.wait_for("/readyz", 200)
         begun = len(running.log())

@@ -48,7 +48,7 @@ def test_a_value_of_the_wrong_type_is_named_with_its_variable(row: object) -> No
         ("TREELINE_LANE_TIMEOUT", "0", "a number from"),
         ("TREELINE_START_WAIT", "1" + "0" * 30, "a whole number from 0 to 1,000,000,000"),
         ("TREELINE_CLUSTERS", "0", "a whole number from 1"),
-        ("TREELINE_WORKERS", "0", "a whole number from 1"),
+        ("TREELINE_THREADS", "0", "a whole number from 1"),
     ],
 )
 def test_a_number_that_means_nothing_is_refused(variable: str, bad: str, said: str) -> None:
@@ -60,7 +60,7 @@ def test_a_number_that_means_nothing_is_refused(variable: str, bad: str, said: s
     ("variable", "meant"),
     [
         ("TREELINE_INDX", "TREELINE_INDEX"),
-        ("TREELINE_WORKER", "TREELINE_WORKERS"),
+        ("TREELINE_THREAD", "TREELINE_THREADS"),
         ("TREELINE_LOGLEVEL", "TREELINE_LOG_LEVEL"),
         ("TREELINE_ELASTIC_SEARCH_URL", "TREELINE_ELASTICSEARCH_URL"),
     ],

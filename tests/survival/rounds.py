@@ -446,7 +446,7 @@ def worker_killed(place: Place, chance: random.Random, notes: list[str]) -> str:
     return kept
 
 
-DISTURBANCES = ("a worker killed", "slow clients", "dead clients", "a load", "damage", "the server killed")
+DISTURBANCES = ("slow clients", "dead clients", "a load", "damage", "the server killed")
 
 
 def served(place: Place, chance: random.Random, notes: list[str]) -> str:

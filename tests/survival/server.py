@@ -6,7 +6,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import socket
 import struct
 import subprocess
@@ -14,7 +13,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ TRIES = 5  # answers in a row that must be right
 
 
 class Server:
-    """`treeline serve` with two workers on its own home."""
+    """`treeline serve` on its own home."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -42,17 +41,11 @@ class Server:
         environment |= {"TREELINE_HOME": str(self.home), "TREELINE_ANSWER_CACHE": "0"}
         order = [sys.executable, "-m", "treeline.service.cli", "serve", "--name", INDEX, "--port", str(self.port)]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen([*order, "--workers", "2"], env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(order, env=environment, stdout=log, stderr=log)
 
     @property
     def log(self) -> Path:
         return self.home.with_suffix(".log")
-
-    def workers(self) -> list[int]:
-        with suppress(OSError):
-            children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-            return [int(child) for child in children.split()]
-        return []
 
     def ask(self) -> tuple[int, int]:
         """The status (0: no answer) and the version of the answer (0: none)."""
@@ -93,31 +86,22 @@ class Server:
     def said(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")[-600:]
 
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
     def stop(self) -> None:
         self.process.terminate()
         try:
             self.process.wait(30)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
 
 
 def disturb(server: Server, what: str, chance: random.Random, clients: ExitStack) -> None:
     """Disturb a server, which must survive it; `clients` closes the sockets at the end."""
-    if what == "a worker killed":
-        for worker in chance.sample(server.workers(), min(1, len(server.workers()))):
-            os.kill(worker, signal.SIGKILL)
-    elif what == "the server killed":
-        workers = server.workers()
-        for worker in workers:
-            clients.callback(_end, worker)
-        server.process.kill()
-        server.process.wait()
-        end = time.monotonic() + LONGEST
-        while _listens(server.port):  # its workers exit by themselves and free the port
-            if time.monotonic() > end:
-                raise Failure(f"workers without a server still listen after {LONGEST:.0f} s")
-            time.sleep(0.1)
+    if what == "the server killed":
+        server.kill()
         server.start()
     elif what == "slow clients":
         for _ in range(SLOW):
@@ -136,20 +120,8 @@ def disturb(server: Server, what: str, chance: random.Random, clients: ExitStack
         data[chance.randrange(len(data))] ^= 1
         file.unlink()
         file.write_bytes(data)
-        for worker in server.workers():  # new workers open the damaged file
-            os.kill(worker, signal.SIGKILL)
-
-
-def _end(worker: int) -> None:
-    """End a worker that outlived its server."""
-    with suppress(OSError):
-        if "gunicorn" in Path(f"/proc/{worker}/cmdline").read_text():
-            os.kill(worker, signal.SIGKILL)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        server.kill()  # a new process opens the damaged file
+        server.start()
 
 
 def new_server(template: Path, base: Path) -> Server:

@@ -56,7 +56,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "home": str(folder / "home"),
         "index": INDEX,
         "first_source": "",
-        "workers": "1",
         "eval_results": str(results),
         "write_roots": str(folder / "sources"),
     }

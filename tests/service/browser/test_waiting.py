@@ -15,7 +15,7 @@ from tests.service_process import ServiceProcess, service
 
 @pytest.fixture
 def early(tmp_path: Path) -> Iterator[ServiceProcess]:
-    settings = {"home": str(tmp_path / "home"), "index": INDEX, "first_source": "", "workers": "1"}
+    settings = {"home": str(tmp_path / "home"), "index": INDEX, "first_source": ""}
     with service(tmp_path / "process", settings) as running:
         running.wait_for("/healthz", 200)
         yield running

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from treeline.corpus.errors import InputError
 from treeline.search.settings import Settings
-from treeline.service.cli.serve import keys as command
+from treeline.service.cli.keys import keys as command
 from treeline.service.http.keys import ApiKey, KeyFileDamaged, KeyRing, no_key_yet
 
 

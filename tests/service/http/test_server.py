@@ -1,4 +1,4 @@
-"""The server: a processor for each worker, slow clients that cost no thread, and an orderly end."""
+"""The server: slow clients that cost no thread, requests that proxies read differently, and an orderly end."""
 
 import os
 import signal
@@ -6,40 +6,23 @@ import socket
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
 
-from benchmarks.http import children, run_server
+from benchmarks.http import run_server
 from tests.search.small_index import small_store
-from treeline.service.http.worker import InFlight, open_files
+from treeline.service.server import open_files
 
 IDLE, SLOW = 1_000, 200
 SEARCHES = 100
-ONE_WORKER = {"TREELINE_WORKERS": "1", "TREELINE_THREADS": "2"}
+TWO_THREADS = {"TREELINE_THREADS": "2"}
 HEAD = b"POST /api/feedback HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-
-
-def processors(server: int) -> list[set[int]]:
-    """Where each of the server's workers may run."""
-    found = []
-    for worker in children(server):
-        with suppress(ProcessLookupError):
-            found.append(os.sched_getaffinity(worker))
-    return sorted(found, key=min)
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """A server is ready before its last worker is."""
-    patience = time.monotonic() + 60
-    while not happened():
-        assert time.monotonic() < patience
-        time.sleep(0.05)
 
 
 def connect(base: str) -> socket.socket:
@@ -71,28 +54,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path))
 
 
-def test_with_a_worker_for_every_processor_each_has_its_own_and_a_new_one_takes_the_free_one(
-    two: list[int],
-) -> None:
-    own = [{processor} for processor in two]
-    with run_server("small", extra={"TREELINE_WORKERS": str(len(two))}) as (_, server):
-        until(lambda: processors(server) == own)
-        first = children(server)[0]
-        os.kill(first, signal.SIGKILL)
-        until(lambda: first not in children(server) and processors(server) == own)
-
-
-def test_fewer_workers_run_where_there_is_room(two: list[int]) -> None:
-    if len(two) < 2:
-        pytest.skip("one processor")
-    with run_server("small", extra={"TREELINE_WORKERS": "1"}) as (_, server):
-        assert processors(server) == [set(two)]
-
-
 def test_a_question_of_the_greatest_length_fits_in_any_script() -> None:
     question = quote("解" * 1_000)
     with (
-        run_server("small", extra={"TREELINE_WORKERS": "1"}) as (base, _),
+        run_server("small") as (base, _),
         urllib.request.urlopen(f"{base}/api/search?q={question}") as answer,
     ):
         assert answer.status == 200
@@ -101,7 +66,7 @@ def test_a_question_of_the_greatest_length_fits_in_any_script() -> None:
 def test_idle_and_slow_connections_keep_nobody_out() -> None:
     """A thousand that say nothing, a hundred that drip a header, a hundred that drip a body; two threads answer."""
     assert open_files() > IDLE + SLOW + 100
-    with ExitStack() as open_, run_server("small", extra=ONE_WORKER) as (base, _):
+    with ExitStack() as open_, run_server("small", extra=TWO_THREADS) as (base, _):
         for _ in range(IDLE):
             open_.enter_context(connect(base))
         slow = [open_.enter_context(connect(base)) for _ in range(SLOW)]
@@ -135,7 +100,7 @@ def drip_until(slow: list[socket.socket], done: threading.Event) -> None:
 
 
 def test_a_malformed_chunk_is_the_clients_fault() -> None:
-    with run_server("small", extra=ONE_WORKER) as (base, _), connect(base) as client:
+    with run_server("small", extra=TWO_THREADS) as (base, _), connect(base) as client:
         client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
         assert client.recv(65_536).startswith(b"HTTP/1.1 400 ")
 
@@ -161,7 +126,7 @@ def test_a_server_that_is_told_to_stop_answers_what_it_has() -> None:
                 if said and not said.rstrip().endswith(b"}"):
                     cut.append(said[-80:].decode())
 
-    with run_server("small", extra={"TREELINE_WORKERS": "1"}) as (base, server):
+    with run_server("small") as (base, server):
         clients = [threading.Thread(target=ask, args=(base,)) for _ in range(8)]
         for client in clients:
             client.start()
@@ -172,30 +137,32 @@ def test_a_server_that_is_told_to_stop_answers_what_it_has() -> None:
     assert cut == []
 
 
-def test_the_workers_of_a_killed_server_end_and_free_its_port() -> None:
-    with run_server("small", extra=ONE_WORKER) as (base, server):
-        until(lambda: bool(children(server)))
-        workers = children(server)
-        os.kill(server, signal.SIGKILL)
-        try:
-            until(lambda: not listens(base))
-        finally:
-            for worker in workers:
-                with suppress(ProcessLookupError):
-                    os.kill(worker, signal.SIGKILL)
+REFUSED = (
+    b"",
+    b"Host: a\r\nHost: b\r\n",
+    b"host: a\r\nHOST: a\r\n",
+    b"Host: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+    b"Host: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n",
+    b"Host: a\r\nContent-Length: " + b"9" * 5_000 + b"\r\n",
+    b"Host: a\r\nContent-Length: -1\r\n",
+)
 
 
-def listens(base: str) -> bool:
-    with suppress(OSError), connect(base):
-        return True
-    return False
+def test_what_a_proxy_may_read_differently_and_headers_over_16_kilobytes_are_refused(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with run_server("small", extra=TWO_THREADS) as (base, _):
+        for lines in REFUSED:
+            post = b"POST /api/feedback HTTP/1.1\r\n" + lines + b"\r\n0\r\n\r\n"
+            assert answer_to(base, post).split(b" ")[1] == b"400", lines[:80]
+        assert (
+            answer_to(base, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 17_000 + b"\r\n\r\n").split(b" ")[1] == b"431"
+        )
+        assert answer_to(base, b"GET /healthz HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.0 200 ")
+    assert "Traceback" not in capfd.readouterr().err
 
 
-def test_an_application_that_fails_is_no_longer_in_flight() -> None:
-    def fails(_environ: object, _start: object) -> list[bytes]:
-        raise ValueError
-
-    counted = InFlight(fails)
-    with pytest.raises(ValueError):
-        counted({}, None)
-    assert counted.count == 0
+def answer_to(base: str, request: bytes) -> bytes:
+    with connect(base) as client:
+        client.sendall(request)
+        return client.recv(65_536)
