@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.engine.hits import Hit, Keys, Part, Rows, Scores, Shared
+from treeline.engine.hits import Hit, Hits, Ids, Part, Scores, Shared
 from treeline.graph.hyperbolic import Floats
 from treeline.graph.local_tree import nearest_above
 
@@ -116,20 +116,18 @@ class Evidence(NamedTuple):
 class Candidates(Sequence[Candidate]):
     """A ranked list of candidates, stored as columns; equal to a plain list of them."""
 
-    __slots__ = ("_clusters", "_keys", "_lanes", "_moved", "_reasons", "_rows", "_tiers", "scores")
+    __slots__ = ("_clusters", "_lanes", "_moved", "_reasons", "_tiers", "hits")
 
     def __init__(
         self,
-        keys: Keys,
-        rows: Rows,
-        scores: Scores,
+        hits: Hits,
         given: Sequence[Evidence],
         clusters: Labels | None = None,
         moved: Positions | None = None,
         reasons: Labels | None = None,
         tiers: Positions | None = None,
     ) -> None:
-        self._keys, self._rows, self.scores, self._lanes = keys, rows, scores, given
+        self.hits, self._lanes = hits, given
         self._clusters, self._moved, self._reasons = clusters, moved, reasons  # None if no candidate has one
         self._tiers = tiers  # a lower tier stays before a higher one, whatever reorders the list; None: all are equal
 
@@ -138,12 +136,9 @@ class Candidates(Sequence[Candidate]):
         """A plain list as columns."""
         if isinstance(candidates, Candidates):
             return candidates
-        keys = Keys([[Hit(one.id, one.score, one.address) for one in candidates]])
         lanes = dict.fromkeys(given.lane for one in candidates for given in one.contributions)
         return cls(
-            keys,
-            keys.of[0],
-            np.array([one.score for one in candidates], dtype=np.float64),
+            Hits.of([Hit(one.id, one.score, one.address) for one in candidates]),
             [_evidence(lane, candidates) for lane in lanes],
             np.array([one.cluster for one in candidates], dtype=np.object_),
             np.array([one.moved for one in candidates], dtype=np.int64),
@@ -151,7 +146,7 @@ class Candidates(Sequence[Candidate]):
         )
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.hits)
 
     @overload
     def __getitem__(self, place: int) -> Candidate: ...
@@ -168,7 +163,7 @@ class Candidates(Sequence[Candidate]):
     def __iter__(self) -> Iterator[Candidate]:
         contributions = zip(*(given.contributions() for given in self._lanes), strict=True)
         for (id_, address), score, given, cluster, moved, reason in zip(
-            self._keys.entries(self._rows),
+            self.hits.table.entries(self.hits.rows),
             self.scores.tolist(),
             contributions if self._lanes else [()] * len(self),
             _values(self._clusters, None, len(self)),
@@ -187,8 +182,12 @@ class Candidates(Sequence[Candidate]):
         return repr(list(self))
 
     @property
-    def ids(self) -> Sequence[str]:
-        return self._keys.ids(self._rows)
+    def scores(self) -> Scores:
+        return self.hits.scores
+
+    @property
+    def ids(self) -> Ids:
+        return self.hits.ids
 
     @property
     def reasons(self) -> list[str]:
@@ -196,22 +195,11 @@ class Candidates(Sequence[Candidate]):
 
     def parts(self, part: Part) -> list[str]:
         """One part of each candidate's address."""
-        return self._keys.parts(part, self._rows)
+        return self.hits.table.parts(part, self.hits.rows)
 
     def groups(self, part: Shared) -> NDArray[np.integer]:
         """A number for each candidate, the same for candidates that share this part."""
-        return self._keys.groups(part, self._rows)
-
-    def features(self, name: str, width: int, make: Callable[[Candidates], Scores]) -> Scores:
-        """`width` numbers per candidate, computed from its address alone; cached if the table supports it."""
-        notes = self._keys.row_cache(name, width)
-        if notes is None:
-            return make(self)
-        found: Scores = notes[self._rows]
-        unknown = np.flatnonzero(np.isnan(found).any(axis=1))  # another thread may have written half of a row
-        if len(unknown):
-            found[unknown] = notes[self._rows[unknown]] = make(self._at(unknown))
-        return found
+        return self.hits.table.codes_of(part, self.hits.rows)
 
     @property
     def lanes(self) -> set[str]:
@@ -263,9 +251,11 @@ class Candidates(Sequence[Candidate]):
             return np.array([*chain(*values)], dtype=np.int64 if name in ("_moved", "_tiers") else np.object_)
 
         return Candidates(
-            self._keys,
-            np.concatenate([self._rows, rest._rows]),
-            np.concatenate([self.scores, rest.scores]),
+            Hits(
+                self.hits.table,
+                np.concatenate([self.hits.rows, rest.hits.rows]),
+                np.concatenate([self.scores, rest.scores]),
+            ),
             [Evidence(one.lane, np.concatenate([one.places, other.places]), one.listed) for one, other in pairs],
             joined("_clusters", None),
             joined("_moved", 0),
@@ -283,7 +273,7 @@ class Candidates(Sequence[Candidate]):
         sums[places] += shares
         order = (-sums).argsort(kind="stable")
         made = self._at(order)
-        made.scores = sums[order]
+        made.hits = made.hits.with_scores(sums[order])
         made._lanes = [*made._lanes, Evidence(lane, listed[order], LaneColumns(ranks, scores, shares, ()))]
         return made._by_tier()
 
@@ -315,9 +305,7 @@ class Candidates(Sequence[Candidate]):
 
     def _at(self, places: Positions | slice) -> Self:
         return type(self)(
-            self._keys,
-            self._rows[places],
-            self.scores[places],
+            self.hits.at(places),
             [given.at(places) for given in self._lanes],
             None if self._clusters is None else self._clusters[places],
             None if self._moved is None else self._moved[places],

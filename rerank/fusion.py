@@ -19,7 +19,7 @@ from math import exp
 
 import numpy as np
 
-from treeline.engine.hits import Scores, scores_of
+from treeline.engine.hits import Hits, Scores
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.ranked_list import QueryTraits, RankedList, sum_of_shares, weight_of
 
@@ -66,7 +66,7 @@ def score_sum(
     shares = []
     for ranked in filled:
         weight = weight_of(ranked.lane, weights) / total
-        scores = scores_of(ranked.hits)
+        scores = Hits.of(ranked.hits).scores
         shares.append(weight * (scores if ranked.lane in ABSOLUTE_SCORES else normalised(scores)))
     return sum_of_shares(filled, shares, limit)
 

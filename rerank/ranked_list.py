@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from treeline.corpus.frozen import frozen
-from treeline.engine.hits import Hit, Keys, Rows, Scores, run_starts, scores_of
+from treeline.engine.hits import Hit, Hits, Rows, Scores, align, run_starts
 from treeline.rerank.candidates import ABSENT, LANE_HEAD, Candidate, Candidates, Evidence, LaneColumns, Positions
 
 # A fusion method: takes ranked lists, lane weights, traits of the query and a limit; returns fused candidates.
@@ -49,10 +49,10 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
     filled = [(ranked, np.asarray(own, np.float64)) for ranked, own in zip(lists, shares, strict=True) if ranked.hits]
     if not filled:
         return []
-    keys = Keys([ranked.hits for ranked, _ in filled])
-    known, which = _numbered(np.concatenate(keys.of))
+    table, rows = align([ranked.hits for ranked, _ in filled])
+    known, which = _numbered(np.concatenate(rows))
     totals: Scores = np.bincount(which, np.concatenate([own for _, own in filled]))  # type: ignore[assignment]
-    places = _places(which, keys.of, len(known))
+    places = _places(which, rows, len(known))
     turns = places * len(filled) + np.arange(len(filled))[:, None]
     seen = turns.view(np.uint64).min(axis=0)  # ABSENT is negative, so as unsigned it sorts last
     heads = seen < LANE_HEAD * len(filled)
@@ -60,7 +60,7 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
     best = best[np.lexsort((seen[best], -totals[best]))]
     best = best[(np.arange(len(best)) < limit) | heads[best]]
     given = [_given(*one, at) for one, at in zip(filled, places[:, best], strict=True)]
-    return Candidates(keys, known[best], totals[best], given)
+    return Candidates(Hits(table, known[best], totals[best]), given)
 
 
 def _numbered(rows: Rows) -> tuple[Rows, Positions]:
@@ -94,5 +94,5 @@ def _best(totals: Scores, limit: int, also: NDArray[np.bool_]) -> Positions:
 
 def _given(ranked: RankedList, shares: Scores, places: Positions) -> Evidence:
     """The list's evidence for the candidates at these positions."""
-    listed = LaneColumns(np.arange(1, len(shares) + 1), scores_of(ranked.hits), shares, ranked.stages)
+    listed = LaneColumns(np.arange(1, len(shares) + 1), Hits.of(ranked.hits).scores, shares, ranked.stages)
     return Evidence(ranked.lane, places, listed)

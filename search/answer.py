@@ -8,11 +8,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.engine.hits import Distinct
+from treeline.engine.hits import Shared, distinct
 from treeline.rerank.candidates import Candidate, Candidates
 from treeline.search.lanes.lane_set import Degradation
 from treeline.search.plan import Plan
@@ -20,7 +21,6 @@ from treeline.search.query import Query
 from treeline.search.spelling import Corrections
 from treeline.search.structural_answer import Exact
 
-NOTHING = Distinct()
 WHOLES = frozenset({"file", "class", "interface", "type", "enum", "section"})  # kinds that have units inside them
 MEMBERS = 3  # shown under a whole
 SIGNATURE = 160  # characters
@@ -28,6 +28,14 @@ SIGNATURE_LINES = 24
 SIGNATURE_LINE_LENGTH = 1_000  # the expressions below are quadratic in it
 COMMENT = re.compile(r"\s+(#|//)\s.*$")
 STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+
+
+class HitCounts(Protocol):
+    """Everything that the lanes found, to be counted."""
+
+    def __len__(self) -> int: ...
+
+    def most(self, part: Shared, limit: int) -> dict[str, int]: ...
 
 
 class Member(NamedTuple):
@@ -59,7 +67,7 @@ class Answer:
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per stage, and `total`
     ranked: Sequence[Candidate] = ()  # the whole list as far as it was ranked; `results` is one page of it
-    found: Distinct = NOTHING  # everything that the lanes found
+    found: HitCounts = field(default_factory=partial(distinct, ()))  # everything that the lanes found
     exact: Exact | None = None  # what the call graph answers to a structural question; its functions lead the list
     no_match: str = ""  # a sentence where no function has any of the words, not even a near spelling of one
     hints: tuple[str, ...] = ()  # what was asked for that is not in the index, and what is near it

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.engine.hits import ids_of
+from treeline.engine.hits import Hits
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import CallGraph, Direction, GraphSymbol, Step
 from treeline.graph.references import Relation
@@ -84,7 +84,8 @@ class Relatives:
         """The number of functions with a call of this name in their code that are not among its callers."""
         symbol = call_name(function.func_name)
         calls = text_calls_lane(self._engine, symbol, self._depth, NO_FILTERS)
-        return UnresolvedCalls(symbol, len(set(ids_of(calls.hits)) - self._caller_ids(function.id)), calls.complete)
+        others = set(Hits.of(calls.hits).ids) - self._caller_ids(function.id)
+        return UnresolvedCalls(symbol, len(others), calls.complete)
 
     def _caller_ids(self, id_: str) -> set[str]:
         """The ids of a function's callers, without asking the engine."""

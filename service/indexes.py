@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.engine.hits import Distinct, Shared
+from treeline.engine.hits import Shared
 from treeline.engine.protocol import IndexInfo
-from treeline.search.answer import Answer, Result
+from treeline.search.answer import Answer, HitCounts, Result
 from treeline.search.lanes.lane_set import Degradation
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.query import Query
@@ -212,11 +212,10 @@ def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
     )
 
 
-class _AllFound(Distinct):
+class _AllFound:
     """Everything that the lanes of several indexes found."""
 
-    def __init__(self, parts: Sequence[Distinct]) -> None:
-        super().__init__()
+    def __init__(self, parts: Sequence[HitCounts]) -> None:
         self._parts = parts
 
     def __len__(self) -> int:

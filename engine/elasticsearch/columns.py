@@ -26,7 +26,7 @@ from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
 from treeline.engine.durable import LockHeld, WriterLock
 from treeline.engine.embedded.columns import Row, Table, merge_tables, write_rows
-from treeline.engine.hits import Entries, Part, Rows, Scores, Shared
+from treeline.engine.hits import Entries, Part, Rows, Shared
 
 ENTRIES_CACHED = 100_000  # some 50 MB
 ASKED_OFTEN = 5  # searches; a command asks one or two
@@ -45,7 +45,6 @@ class FetchedColumns:
         self._fetch, self._serials = fetch, serials
         self._entries: dict[int, Entry] = {}
         self._codes: dict[str, int] = {}
-        self._row_cache: dict[str, Scores] = {}
 
     def entries(self, positions: Rows) -> list[Entry]:
         serials = positions.tolist()
@@ -74,11 +73,6 @@ class FetchedColumns:
 
     def constant(self, part: Shared) -> str | None:
         return None
-
-    def row_cache(self, name: str, width: int) -> Scores:
-        if name not in self._row_cache:
-            self._row_cache[name] = np.full((self._serials, width), np.nan)
-        return self._row_cache[name]
 
 
 class Columns:

@@ -289,9 +289,8 @@ class ElasticsearchEngine:
             if (stage.first and have_all) or len(matches) >= k or matcher.timed_out:
                 break
         serials = np.array(list(matches), dtype=np.int64)
-        hits = Hits(*self._columns.table_and_rows(serials), np.arange(len(serials), 0.0, -1.0))
-        hits.complete = not matcher.timed_out
-        return hits
+        scores = np.arange(len(serials), 0.0, -1.0)
+        return Hits(*self._columns.table_and_rows(serials), scores, complete=not matcher.timed_out)
 
     def _pages(self, query: Mapping[str, Any], size: int, matcher: Matcher) -> Iterator[list[dict[str, Any]]]:
         """Candidates with their texts, short ones first."""

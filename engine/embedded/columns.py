@@ -120,7 +120,6 @@ class Table:
         self.codes: NDArray[np.int32] = map_array(folder / "codes.npy")
         self.strings = tuple(Strings(folder, name) for name in COLUMNS)
         self._entry = lru_cache(ENTRIES_CACHED)(_entry_reader(self.ids, self.codes, self.strings))
-        self._row_cache: dict[str, NDArray[np.float64]] = {}
         # Serials count from the first load on; as long as nothing was deleted since, there are no gaps.
         self._gapless = bool(len(self)) and int(self.serials[-1] - self.serials[0]) == len(self) - 1
 
@@ -188,12 +187,6 @@ class Table:
         """The value that every row has, as the language often is; None where they differ."""
         strings = self.strings[COLUMNS.index(part)]
         return strings[0] if len(strings) == 1 else None
-
-    def row_cache(self, name: str, width: int) -> NDArray[np.float64]:
-        """So many numbers for each row, for callers who compute them again and again; NaN until they are known."""
-        if name not in self._row_cache:
-            self._row_cache[name] = np.full((len(self), width), np.nan)
-        return self._row_cache[name]
 
     def mask(self, filters: Filters) -> Mask | None:
         """A mask of the rows that pass; None when all do."""

@@ -241,9 +241,8 @@ class EmbeddedEngine:
         ranks = map(matcher.rank, self._table.parts("func_name", first), self._table.sizes[first].tolist())
         order = [position for _, position in sorted(zip(ranks, first.tolist(), strict=True))]
         matches = matcher.first([*order, *candidates[len(first) :].tolist()], self._bodies.texts, max(k, 0))
-        hits = self._hits(np.array(matches, dtype=np.int64), np.arange(len(matches), 0, -1))
-        hits.complete = not matcher.timed_out
-        return hits
+        rows, scores = np.array(matches, dtype=np.int64), np.arange(len(matches), 0.0, -1.0)
+        return Hits(self._table, rows, scores, complete=not matcher.timed_out)
 
     def _names_with(self, text: str) -> NDArray[np.int64]:
         """The codes of names that contain the text; that are the text, where it is in most of them."""

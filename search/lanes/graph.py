@@ -20,7 +20,7 @@ from pathlib import Path
 from treeline.corpus.analysis import parts, terms
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.engine.hits import Hit, ids_of, select, with_scores
+from treeline.engine.hits import Hit, Hits
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, GraphSymbol, Step, load
 from treeline.graph.references import CONSTRUCTORS, Relation, last_of
@@ -132,8 +132,8 @@ def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, f
 def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, called: bool = True) -> TextCallsList:
     """Of the first `k` functions with the words of the symbol, those where a bracket follows it (if it is `called`)."""
     words = _rarest(symbol)
-    hits = engine.keyword(words, k, filters) if words else []
-    ids = ids_of(hits)
+    hits = Hits.of(engine.keyword(words, k, filters) if words else [])
+    ids = list(hits.ids)
     bodies = {function.id: function for function in engine.fetch(ids)}
     count = calls_in if called else mentions_in
     times = {one.id: count(one, symbol) for one in bodies.values()}
@@ -147,7 +147,7 @@ def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, ca
             own[holding[repo, path, outer]] -= times[id_]
     positions = [at for at, id_ in enumerate(ids) if own.get(id_, 0) > 0]
     # All score the same: how often a function has the words does not make it more of a caller.
-    found = with_scores(select(hits, positions), [1.0] * len(positions))
+    found = hits.at(positions).with_scores([1.0] * len(positions))
     return TextCallsList(TEXT_CALLS, found, complete=len(hits) < k)
 
 
@@ -164,9 +164,9 @@ def text_bases_lane(engine: Engine, graph: CallGraph | None, symbol: str, k: int
     symbols = {node: graph.symbol(node) for node in graph.naming(symbol, filters.repo)}
     classes = {node: one for node, one in symbols.items() if _passes(one, filters)}
     ids = dict.fromkeys(id_ for node in classes for id_ in units_of(graph, node))
-    hits = engine.locate(list(ids), filters)[:k]
+    hits = Hits.of(engine.locate(list(ids), filters))[:k]
     named = tuple(map(_describe, classes.values()))
-    return TextCallsList(TEXT_CALLS, with_scores(hits, [1.0] * len(hits)), complete=True, classes=named)
+    return TextCallsList(TEXT_CALLS, hits.with_scores([1.0] * len(hits)), complete=True, classes=named)
 
 
 def call_name(name: str) -> str:
@@ -219,7 +219,7 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
     words = PASSIVE if route.direction == "out" else NO_WORDS
     top_levels = list(_top_levels(engine, graph, steps, words, filters))
     found = _located(engine, chain(_functions(graph, steps, words), top_levels), filters)
-    ids = ids_of(found.hits)
+    ids = list(Hits.of(found.hits).ids)
     listed = _first(found, LISTED)
     reached = [step.node for step in steps]
     classes = [step.node for step in steps if step.how != POSSIBLE and graph.is_class(step.node)]
@@ -256,8 +256,8 @@ def _top_levels(
         if not _passes(module, filters) or not name:
             continue
         inside = replace(filters, repo=module.repo, path_prefix=module.path)
-        hits = engine.keyword(_rarest(name), TOP_LEVEL_UNITS, inside)
-        bodies = [one for one in engine.fetch(ids_of(hits)) if one.path == module.path and one.kind in OUTSIDE]
+        hits = Hits.of(engine.keyword(_rarest(name), TOP_LEVEL_UNITS, inside))
+        bodies = [one for one in engine.fetch(hits.ids) if one.path == module.path and one.kind in OUTSIDE]
         mentioned = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])(\s*\()?")
         calls = {one.id: {found[1] is not None for found in mentioned.finditer(one.code)} for one in bodies}
         best = max(bodies, key=lambda one: (True in calls[one.id], len(calls[one.id])), default=None)
@@ -385,9 +385,9 @@ def _located(engine: Engine, reached: Iterable[Reached], filters: Filters) -> Ra
     first: dict[str, Reached] = {}
     for found in reached:
         first.setdefault(found[0], found)
-    hits = engine.locate(list(first), filters)
-    reasons = [first[id_] for id_ in ids_of(hits)]
-    return RankedList(GRAPH, with_scores(hits, [score for _, score, _ in reasons]), [stage for _, _, stage in reasons])
+    hits = Hits.of(engine.locate(list(first), filters))
+    reasons = [first[id_] for id_ in hits.ids]
+    return RankedList(GRAPH, hits.with_scores([score for _, score, _ in reasons]), [stage for _, _, stage in reasons])
 
 
 def _first(ranked: RankedList, k: int) -> RankedList:

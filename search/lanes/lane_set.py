@@ -13,7 +13,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
-from treeline.engine.hits import Distinct, ids_of, scores_of, select, with_scores
+from treeline.engine.hits import Hits, distinct
 from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.lanes.graph import (
@@ -131,7 +131,7 @@ def path_lane(engine: Engine, locations: Locations | None, plan: Plan) -> Ranked
     else:
         hits = sorted(units, key=lambda hit: hit.address.kind != "file")[: plan.depth]
         stages = ["in this file"] * len(hits)
-    return RankedList(PATH, with_scores(hits, [1 / (1 + rank) for rank in range(len(hits))]), stages)
+    return RankedList(PATH, Hits.of(hits).with_scores([1 / (1 + rank) for rank in range(len(hits))]), stages)
 
 
 def dense_lane(
@@ -144,7 +144,7 @@ def dense_lane(
     hits = engine.knn(vector, k, filters, index_name)
     if encoder.usual is None or not len(hits):
         return RankedList(lane, hits)
-    return RankedList(lane, hits, above=float(scores_of(hits)[0]) - encoder.usual)
+    return RankedList(lane, hits, above=hits[0].score - encoder.usual)
 
 
 @frozen
@@ -181,7 +181,7 @@ class LaneResults:
             return known.exact
         return replace(
             known.exact,
-            unresolved_calls=len(Distinct([known.hits, text_calls.hits])) - len(known.hits),
+            unresolved_calls=len(distinct([known.hits, text_calls.hits])) - len(known.hits),
             all_unresolved_calls=text_calls.complete,
             unresolved_classes=text_calls.classes,
         )
@@ -247,9 +247,9 @@ class LaneResults:
         return bool(keyword.hits) if all(stage == CHUNKS for stage in keyword.stages) else None
 
     @cached_property
-    def found(self) -> Distinct:
+    def found(self) -> Hits:
         """The distinct functions of all lists."""
-        return Distinct([ranked.hits for ranked in self.lists])
+        return distinct([ranked.hits for ranked in self.lists])
 
     def only(self, *lanes: str) -> LaneResults:
         """The results of these lanes only; `dense` includes every encoder's."""
@@ -271,7 +271,7 @@ def exclude(engine: Engine, results: LaneResults) -> LaneResults:
     words = [found for word in results.plan.excluded if (found := frozenset(terms(word)))]
     if not words:
         return results
-    every = dict.fromkeys(id_ for ranked in results.lists for id_ in ids_of(ranked.hits))
+    every = dict.fromkeys(id_ for ranked in results.lists for id_ in Hits.of(ranked.hits).ids)
     dropped = {function.id for function in engine.fetch(list(every)) if _contains(function, words)}
     lists = tuple(_keep(ranked, dropped) for ranked in results.lists)
     return replace(results, lists=lists, excluded=bool(dropped))
@@ -289,9 +289,9 @@ def _contains(function: Function, words: Sequence[frozenset[str]]) -> bool:
 
 
 def _keep(ranked: RankedList, dropped: set[str]) -> RankedList:
-    positions = [at for at, id_ in enumerate(ids_of(ranked.hits)) if id_ not in dropped]
+    positions = [at for at, id_ in enumerate(Hits.of(ranked.hits).ids) if id_ not in dropped]
     stages = [ranked.stages[at] for at in positions] if ranked.stages else ranked.stages
-    kept = replace(ranked, hits=select(ranked.hits, positions), stages=stages)
+    kept = replace(ranked, hits=Hits.of(ranked.hits).at(positions), stages=stages)
     if not isinstance(kept, ExactList):
         return kept
     gone = len(ranked.hits) - len(positions)

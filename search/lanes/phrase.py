@@ -16,7 +16,7 @@ from dataclasses import field, replace
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.engine.hits import Hit, Hits, ids_of, select, with_scores
+from treeline.engine.hits import Hit, Hits
 from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.evidence import DOCUMENTS, asks_for_documents, is_heading, lists_changes
 from treeline.rerank.ranked_list import RankedList
@@ -50,15 +50,15 @@ def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
         verbatim = _template(engine, plan.words, plan.filters, FRAGMENT_WORDS + plan.required)
     if len(verbatim) or not plan.required:
         return PhraseList(EXACT, _scored(verbatim), required=False)
-    found = {phrase: engine.phrase(phrase, MOST, plan.filters) for phrase in plan.phrases}
+    found = {phrase: Hits.of(engine.phrase(phrase, MOST, plan.filters)) for phrase in plan.phrases}
     if plan.regex:
-        found[f"/{plan.regex}/"] = engine.regex(plan.regex, MOST, plan.filters)
+        found[f"/{plan.regex}/"] = Hits.of(engine.regex(plan.regex, MOST, plan.filters))
     missing = tuple(what for what, hits in found.items() if not len(hits))
-    stopped = tuple(what for what, hits in found.items() if isinstance(hits, Hits) and not hits.complete)
+    stopped = tuple(what for what, hits in found.items() if not hits.complete)
     fewest, *others = sorted(found.values(), key=len)
     for hits in others:
-        having = set(ids_of(hits))
-        fewest = select(fewest, [at for at, id_ in enumerate(ids_of(fewest)) if id_ in having])
+        having = set(Hits.of(hits).ids)
+        fewest = fewest.at([at for at, id_ in enumerate(fewest.ids) if id_ in having])
     return PhraseList(EXACT, _scored(fewest), required=True, missing=missing, stopped=stopped)
 
 
@@ -67,7 +67,7 @@ def require(lists: Sequence[RankedList]) -> tuple[RankedList, ...]:
     exact = next((ranked for ranked in lists if isinstance(ranked, PhraseList)), None)
     if exact is None or not exact.required or not len(exact.hits):
         return tuple(lists)
-    having = set(ids_of(exact.hits))
+    having = set(Hits.of(exact.hits).ids)
     return tuple(ranked if ranked is exact else _only(ranked, having) for ranked in lists)
 
 
@@ -110,7 +110,7 @@ def _quotations(engine: Engine, hits: Sequence[Hit], query: str) -> Sequence[Hit
         return hits
     prose = len(query.split()) >= QUOTED_PROSE
     asked_for = prose or asks_for_documents(query)
-    bodies = {} if prose else {one.id: one for one in engine.fetch(ids_of(hits))}
+    bodies = {} if prose else {one.id: one for one in engine.fetch(Hits.of(hits).ids)}
 
     def may_be(hit: Hit) -> bool:
         one = hit.address
@@ -118,7 +118,7 @@ def _quotations(engine: Engine, hits: Sequence[Hit], query: str) -> Sequence[Hit
             return prose or one.kind == "config" or (hit.id in bodies and says(bodies[hit.id], query))
         return not lists_changes(one.path, one.language, query) and (asked_for or is_heading(one.func_name, query))
 
-    return select(hits, [at for at, hit in enumerate(hits) if may_be(hit)])
+    return Hits.of(hits).at([at for at, hit in enumerate(hits) if may_be(hit)])
 
 
 def says(unit: Function, text: str) -> bool:
@@ -133,10 +133,10 @@ def says(unit: Function, text: str) -> bool:
 
 def _scored(hits: Sequence[Hit]) -> Sequence[Hit]:
     """The hits with equal scores, because a text either occurs or does not."""
-    return with_scores(hits, [1.0] * len(hits))
+    return Hits.of(hits).with_scores([1.0] * len(hits))
 
 
 def _only(ranked: RankedList, ids: set[str]) -> RankedList:
-    positions = [at for at, id_ in enumerate(ids_of(ranked.hits)) if id_ in ids]
+    positions = [at for at, id_ in enumerate(Hits.of(ranked.hits).ids) if id_ in ids]
     stages = [ranked.stages[at] for at in positions] if ranked.stages else ranked.stages
-    return replace(ranked, hits=select(ranked.hits, positions), stages=stages)
+    return replace(ranked, hits=Hits.of(ranked.hits).at(positions), stages=stages)

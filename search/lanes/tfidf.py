@@ -20,7 +20,7 @@ from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.tfidf import ARTIFACT, Tfidf, build, load
 from treeline.engine.durable import write_atomically
-from treeline.engine.hits import with_scores
+from treeline.engine.hits import Hits
 from treeline.engine.protocol import Engine, Filters, IndexInfo
 from treeline.rerank.ranked_list import RankedList
 from treeline.search.plan import TFIDF
@@ -67,8 +67,8 @@ class TfidfLane:
                 raise self._error.with_traceback(None)  # or it grows with every query
             raise EngineUnavailable("the TF-IDF matrix of this index is being made", "ask again in a minute")
         found = dict(matrix.search(terms(text), k if filters == Filters() else LOOKED_AT * k))
-        located = self._engine.locate(list(found), filters)[:k]
-        return RankedList(TFIDF, with_scores(located, [found[hit.id] for hit in located]))
+        located = Hits.of(self._engine.locate(list(found), filters))[:k]
+        return RankedList(TFIDF, located.with_scores([found[id_] for id_ in located.ids]))
 
     def _started(self) -> threading.Thread:
         """The thread that builds the matrix; a new one some time after a failure."""

@@ -10,22 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeline.corpus.function import Address
-from treeline.engine.hits import (
-    Distinct,
-    Hit,
-    Hits,
-    Ids,
-    Keys,
-    Part,
-    Rows,
-    Scores,
-    Shared,
-    concatenate,
-    ids_of,
-    scores_of,
-    select,
-    with_scores,
-)
+from treeline.engine.hits import Hit, Hits, Part, Rows, Shared, align, concatenate, distinct
 
 
 class Numbered:
@@ -49,9 +34,6 @@ class Numbered:
     def constant(self, part: Shared) -> str | None:
         return "python" if part == "language" else None
 
-    def row_cache(self, name: str, width: int) -> Scores:
-        return np.full((31, width), np.nan)
-
 
 TABLE = Numbered()
 ROWS = st.lists(st.integers(0, 30), unique=True, max_size=12)
@@ -62,8 +44,7 @@ def columns(rows: list[int]) -> Hits:
 
 
 def test_ids_of_rows_are_those_of_the_table_in_any_way_they_are_asked_for() -> None:
-    ids = Keys([columns([7, 3, 5])]).ids(np.array([5, 7, 3]))
-    assert isinstance(ids, Ids)
+    ids = columns([5, 7, 3]).ids
     assert list(ids) == [f"{row:032x}" for row in (5, 7, 3)] == [ids[0], *ids[1:]]
     assert len(ids) == 3 and ids[-1] == f"{3:032x}" and f"{7:032x}" in ids
 
@@ -73,9 +54,10 @@ def test_columns_equal_the_list_of_their_hits() -> None:
     assert hits == list(hits) and hits[1] == list(hits)[1] and hits[1:] == list(hits)[1:] and hits[-1].score == 1.0
     assert hits != list(hits)[:2] and hits != columns([7, 3, 6])
     assert [hit.address.func_name for hit in hits] == ["f7", "f3", "f5"]
-    assert ids_of(hits) == ids_of(list(hits)) == [hit.id for hit in hits]
-    assert list(select(hits, [2, 0])) == select(list(hits), [2, 0]) == [hits[2], hits[0]]
-    assert scores_of(hits).tolist() == scores_of(list(hits)).tolist() == [3.0, 2.0, 1.0]
+    for same in (hits, Hits.of(list(hits))):
+        assert same == hits and list(same.ids) == [hit.id for hit in hits]
+        assert same.at([2, 0]) == [hits[2], hits[0]]
+        assert same.scores.tolist() == [3.0, 2.0, 1.0]
 
 
 @pytest.mark.parametrize("plain", [(), (0,), (1,), (0, 1)])
@@ -87,19 +69,18 @@ def test_lists_join_and_count_alike_in_either_form(plain: tuple[int, ...], first
     hits, part = concatenate(parts, 10)
     assert [hit.id for hit in hits] == list(dict.fromkeys(ids))[:10]
     assert part == [0 if hit.id in ids[: len(first)] else 1 for hit in hits]
-    together = Distinct(parts)
+    together = distinct(parts)
     assert len(together) == len(set(ids))
     repos = {hit.id: hit.address.repo for part in parts for hit in part}
     ordered = sorted(Counter(repos.values()).items(), key=lambda one: (-one[1], one[0]))
     assert list(together.most("repo", 2).items()) == ordered[:2]
-    keys = Keys(parts)
-    assert [id_ for own in keys.of for id_, _ in keys.entries(own)] == ids
-    assert [id_ for own in keys.of for id_ in keys.ids(own)] == ids
+    table, rows = align(parts)
+    assert [id_ for own in rows for id_ in table.ids_at(own)] == ids
     names = [hit.address.func_name for hits in both for hit in hits]
-    assert [name for own in keys.of for name in keys.parts("func_name", own)] == names
+    assert [name for own in rows for name in table.parts("func_name", own)] == names
 
 
 def test_other_scores_leave_the_functions() -> None:
     hits = columns([4, 2])
-    for form in (hits, list(hits)):
-        assert with_scores(form, [0.5, 0.25]) == [Hit(hit.id, hit.score / 4, hit.address) for hit in hits]
+    for form in (hits, Hits.of(list(hits))):
+        assert form.with_scores([0.5, 0.25]) == [Hit(hit.id, hit.score / 4, hit.address) for hit in hits]

@@ -235,19 +235,14 @@ def test_a_search_that_ran_out_of_time_is_said_not_to_be_all(
 
     def hurried(engine: EmbeddedEngine, *asked: Any) -> Any:
         hits: Any = regex(engine, *asked)
-        return Hurried(hits.table, hits.rows, hits.scores)
+        return Hits(hits.table, hits.rows, hits.scores, complete=False)
 
-    class Hurried(Hits):
-        def __init__(self, *columns: Any) -> None:
-            super().__init__(*columns)
-            self.complete = False
-
-    none = _none(searcher)
+    none = Hits(*_none(searcher), complete=False)
     monkeypatch.setattr(type(searcher.engine), "regex", hurried)
     found = searcher.search(Query(r"/Expecting [a-z]+\"/"))
     assert names(found) == ["expect_value"]
     assert found.hints == (r"looking for /Expecting [a-z]+\"/ took too long: there may be more",)
-    monkeypatch.setattr(type(searcher.engine), "regex", lambda *_: Hurried(*none))
+    monkeypatch.setattr(type(searcher.engine), "regex", lambda *_: none)
     nothing = searcher.search(Query("/no_such_thing/ value"))
     assert nothing.no_match.startswith(
         "nothing here contains /no_such_thing/ (as far as could be looked in time); what"
