@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 
 PRELOAD = (
     "tests.forked",
-    "tests.survival.loading",
     "treeline.engine.embedded",
     "treeline.ingest.workers",
     "treeline.service.cli.doctor",

@@ -6,8 +6,10 @@ import errno
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -24,6 +26,7 @@ from treeline.engine.durable import write_atomically
 from treeline.engine.embedded.engine import EmbeddedEngine
 
 ROUNDS = 8  # of the quick kinds; `make torture` runs a thousand of all
+DEATHS = 50
 ROLL_BACK = 0  # the seed of a quick round
 ROOT = Path(__file__).parents[2]
 stored = EmbeddedEngine.vectors
@@ -43,6 +46,67 @@ def test_a_short_run_loses_nothing(place: Place, monkeypatch: pytest.MonkeyPatch
     for seed in range(ROUNDS):
         done, kept = rounds.play(place, seed)
         assert "version" in kept or "refused" in kept, done
+
+
+@pytest.mark.slow
+def test_killed_at_fifty_random_moments_the_index_always_opens_whole_and_can_be_loaded(place: Place) -> None:
+    """Also while it is in Rust or SQLite; the next load goes on, and leaves no files behind."""
+    outcomes = Counter[str]()
+    for seed in range(DEATHS):
+        place.reset()
+        outcomes[rounds.at_a_moment(place, random.Random(seed), ["kill from outside"])] += 1
+    rounds.finish(place, NEXT)
+    killed = outcomes[f"version {CURRENT}, exit {-signal.SIGKILL}"]
+    assert killed > 5, f"the deaths came too late to mean anything: {outcomes}"
+
+
+@pytest.mark.slow
+def test_of_two_loads_at_once_one_is_refused_and_nothing_is_harmed(place: Place) -> None:
+    place.reset()
+    assert rounds.two_loads(place, random.Random(0), []).startswith(f"version {NEXT}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (rounds.full_disk, ("the disk is full",)),
+        (rounds.file_limit, ("over the allowed size",)),
+        (rounds.read_only, (os.strerror(errno.EROFS).lower(), "read-only")),
+    ],
+)
+def test_a_disk_that_takes_no_more_is_a_clear_error_and_the_old_index_stays(
+    place: Place, kind: rounds.Kind, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "go_on", lambda *_: None)  # the next load would say its own words
+    if place.small is None and kind is not rounds.file_limit:
+        pytest.skip("only root can mount a small file system; the file-size limit covers the rest")
+    refused = 0
+    for seed in range(ROUNDS):
+        place.reset()
+        notes: list[str] = []
+        survived = kind(place, random.Random(seed), notes)
+        text = (place.base / "said.txt").read_text(encoding="utf-8").lower()
+        if not survived.endswith("exit 0"):
+            assert survived.startswith(f"version {CURRENT}"), notes
+            refused += any(one in text for one in words)
+            assert any(one in text for one in words) or text == "treeline: ", (notes, text)
+    assert refused >= 2, "the disks were too large to mean anything"
+
+
+@pytest.mark.slow
+def test_a_read_only_folder_is_a_clear_error_and_can_still_be_searched(place: Place) -> None:
+    if os.getuid() == 0:
+        pytest.skip("root may write everywhere; the read-only disk above covers it")
+    place.reset()
+    modes = {path: path.stat().st_mode for path in (place.home, *place.home.rglob("*"))}
+    for path, mode in modes.items():
+        path.chmod(stat.S_IMODE(mode) & ~0o222)
+    try:
+        rounds.check(place, place.start("index"), (CURRENT,), {1, 2})
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
 
 
 def test_a_round_is_the_same_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
