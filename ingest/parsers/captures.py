@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
-from time import monotonic
+from time import monotonic, thread_time
+from typing import TypeVar
 
 from tree_sitter import Node, Parser, Point, Query, QueryCursor, Range
 from tree_sitter_language_pack import get_language
@@ -36,7 +38,10 @@ HEAD = "head"  # looks like a call, and names a definition
 ALONE = frozenset({"function", "import", "local", HEAD, *RELATION_OF, *CAPTURES})
 CAPTURE = re.compile(rb"@([\w.-]+)")
 # Two megabytes of real code take a second; the rest is for a busy machine.
-PATIENCE_S = 30
+TIMEOUT_S = 30
+# With less processor time than this part of it, the process was stopped (a closed lid), and it is tried again.
+WORKING = 1 / 3
+Result = TypeVar("Result")
 
 
 class TooTangled(ValueError):
@@ -62,8 +67,8 @@ def _machine(grammar: Grammar, alone: bool) -> tuple[Parser, QueryCursor, Query]
     with warnings.catch_warnings():
         # Its successor, a callback, crashes the interpreter in this version of the bindings.
         warnings.simplefilter("ignore", DeprecationWarning)
-        patience = PATIENCE_S * 1_000_000
-        return Parser(language, timeout_micros=patience), QueryCursor(query, timeout_micros=patience), query
+        timeout = int(TIMEOUT_S * 1_000_000)
+        return Parser(language, timeout_micros=timeout), QueryCursor(query, timeout_micros=timeout), query
 
 
 def captures_of(grammar: Grammar, source: bytes, *, alone: bool = False) -> dict[str, list[Node]]:
@@ -100,30 +105,37 @@ def _captured(
     try:
         if ranges:
             parser.included_ranges = list(ranges)
-        tree = parser.parse(source)
-    except ValueError as error:
-        parser.reset()
-        raise TooTangled(f"not parsed within {PATIENCE_S} s") from error
+        tree = _within_timeout(lambda: parser.parse(source), "parsed", parser)
     finally:
         if ranges:
             parser.included_ranges = []
-    begun = monotonic()
     # `captures` gives them in file order, so it holds back what it finds inside a captured node until that node ends.
     # In a file that is one call with a function (lodash) its time is quadratic. `matches` holds nothing back.
     found: dict[str, set[Node]] = defaultdict(set)
-    for _, match in cursor.matches(tree.root_node):
+    for _, match in _within_timeout(lambda: cursor.matches(tree.root_node), "searched", parser):
         for capture, nodes in match.items():
             found[capture].update(nodes)
-    if monotonic() - begun >= PATIENCE_S:
-        # After a timeout the cursor returns what it has so far, without an error.
-        raise TooTangled(f"not searched within {PATIENCE_S} s")
     return tree.root_node, {capture: list(nodes) for capture, nodes in found.items()}
+
+
+def _within_timeout(call: Callable[[], Result], verb: str, parser: Parser) -> Result:
+    """The result of parsing or searching, which tree-sitter gives up by the clock."""
+    before = thread_time()
+    while True:
+        start = monotonic()
+        with suppress(ValueError):
+            result = call()
+            if monotonic() - start < TIMEOUT_S:  # after a timeout the cursor returns what it has so far
+                return result
+        parser.reset()
+        if monotonic() - start < TIMEOUT_S or thread_time() - before >= WORKING * TIMEOUT_S:
+            raise TooTangled(f"not {verb} within {TIMEOUT_S} s")
 
 
 def _captures_by_piece(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
     """What the query captures if each top-level definition is parsed for itself, so that a fault ends with it."""
     found: dict[str, list[Node]] = defaultdict(list)
-    begun, at, line = monotonic(), 0, 0
+    start, at, line = thread_time(), 0, 0
     simpler = grammar.simplify(source) if grammar.simplify is not None else source
     cuts = (cut.end() for cut in grammar.cut.finditer(source))
     for end in (*cuts, len(source)):
@@ -137,8 +149,8 @@ def _captures_by_piece(grammar: Grammar, source: bytes) -> dict[str, list[Node]]
         for capture, nodes in captures.items():
             found[capture] += nodes
         at, line = end, after
-        if monotonic() - begun >= PATIENCE_S:
-            raise TooTangled(f"not parsed within {PATIENCE_S} s")
+        if thread_time() - start >= TIMEOUT_S:
+            raise TooTangled(f"not parsed within {TIMEOUT_S} s")
     return found
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from time import process_time
+from time import process_time, sleep
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -134,7 +137,7 @@ def test_what_follows_a_fault_in_php_is_found_in_its_lines(opening: bytes) -> No
 
 @pytest.fixture
 def little_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(capturing, "PATIENCE_S", 1)
+    monkeypatch.setattr(capturing, "TIMEOUT_S", 1)
     _machine.cache_clear()
     yield
     _machine.cache_clear()
@@ -234,3 +237,30 @@ def test_a_file_that_is_one_big_call_takes_the_time_of_its_parts() -> None:
 )
 def test_a_call_without_the_expected_arguments_is_no_fault(file: str, source: str) -> None:
     assert all(unit.kind != "function" or unit.func_name for unit in units(file, source))
+
+
+STOPPED = """
+import sys
+from treeline.ingest.parsers import captures
+from treeline.ingest.parsers.registry import grammars
+captures.TIMEOUT_S = 2
+source = b"def f(a):\\n    return g(a, [b for b in a])\\n" * 20_000
+print("ready", flush=True)
+for _ in range(4):
+    assert len(captures.captures_of(grammars()["python"], source)["function"]) == 20_000
+    print("parsed", flush=True)
+"""
+
+
+def test_a_process_that_was_stopped_tries_again() -> None:
+    """As by the closed lid of a laptop, while it parses and while it searches."""
+    with subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in ("ready", "parsed", "parsed"):
+            assert process.stdout.readline().strip() == line
+            sleep(0.15)
+            process.send_signal(signal.SIGSTOP)
+            sleep(2.2)
+            process.send_signal(signal.SIGCONT)
+        assert process.communicate()[0].split() == ["parsed"] * 2
+    assert process.returncode == 0
