@@ -107,6 +107,17 @@ def test_whoever_is_waited_for_exists_and_can_reach_that_state(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", services)
+def test_no_container_can_start_processes_without_end(name: str) -> None:
+    assert 0 < services[name]["pids_limit"] <= 4_096
+
+
+def test_the_superusers_password_does_not_leave_kibanas_container() -> None:
+    importer = services["kibana-objects"]
+    assert importer["network_mode"] == "service:kibana"
+    assert importer["environment"]["KIBANA_URL"] == "http://localhost:5601"
+
+
+@pytest.mark.parametrize("name", services)
 def test_ports_are_open_to_this_machine_only(name: str) -> None:
     assert all(port.startswith("127.0.0.1:") for port in services[name].get("ports", []))
 
