@@ -4,8 +4,6 @@
 OpenSearch come from there too.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

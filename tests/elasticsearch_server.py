@@ -3,8 +3,6 @@
 `python -m tests.elasticsearch_server` starts one to try things.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import os

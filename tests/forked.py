@@ -1,7 +1,5 @@
 """Processes forked from one that has Treeline imported: as real as others, and started in milliseconds."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

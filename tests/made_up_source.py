@@ -1,7 +1,5 @@
 """A source of made-up functions, as many as a test wants: the loading pipeline without any reader."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The real service as a process: the container's own start script, on a free port, with its log in a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

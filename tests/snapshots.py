@@ -1,7 +1,5 @@
 """Expected output in files: `make snapshots` writes them anew, and `git diff` shows what has changed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

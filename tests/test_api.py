@@ -1,7 +1,5 @@
 """The public API, used as a user would: `import treeline`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

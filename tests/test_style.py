@@ -1,7 +1,5 @@
 """Rules of the house that no linter has: names, docstrings and messages of the package."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Text to terms: the rules by example, and what holds for any text."""
 
-from __future__ import annotations
-
 import string
 import time
 

@@ -1,7 +1,5 @@
 """Arrays read without Python's parser give what numpy wrote, and refuse what it did not."""
 
-from __future__ import annotations
-
 import ast
 from io import BytesIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The record: what goes into its id, and how it travels between processes."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 

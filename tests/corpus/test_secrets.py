@@ -1,7 +1,5 @@
 """Which files hold secrets. The keys and tokens here are random, and put together while the tests run."""
 
-from __future__ import annotations
-
 import base64
 import random
 

@@ -1,7 +1,5 @@
 """Both engines' stores, so that every claim is tested on each."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from pathlib import Path

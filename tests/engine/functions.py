@@ -1,7 +1,5 @@
 """A handful of functions to put into an index, and what an index needs beside them."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The two engines rank alike: over the 99 questions on a slice of CodeSearchNet."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Phrases and regular expressions: what stands in a unit as written is found, nothing else. One suite, both engines."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

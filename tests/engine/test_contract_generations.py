@@ -1,7 +1,5 @@
 """How every engine goes from one generation to the next: whole or not at all. One suite, both engines."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What every engine must give back: records, vectors, counts, artifacts. One suite, both engines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 

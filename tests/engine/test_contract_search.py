@@ -1,7 +1,5 @@
 """What every engine must find: one suite, both engines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Hits as columns behave like the list of hits that they stand for, alone and beside plain lists."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """No name of an index is taken by something of ours, on either engine; what cannot be a name is said at once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.engine.functions import SAMPLE, build

@@ -1,7 +1,5 @@
 """The data folder is its owner's alone: it holds the text of private repositories, queries and keys."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """What an exact search looks for, and the order of what it finds."""
 
-from __future__ import annotations
-
 import pytest
 
 from treeline.engine.text import Matcher

@@ -1,7 +1,5 @@
 """Scores of answers that are only names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from treeline.corpus.function import Address

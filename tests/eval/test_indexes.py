@@ -1,7 +1,5 @@
 """Functions read without an index: all that can be read, and a word about the rest."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Corpus clusters: near vectors share one, zero vectors have none, labels name what sets them apart."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The combinatorial embedding: edges keep their length, branches keep apart, and float64's limit is named."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

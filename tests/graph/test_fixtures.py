@@ -3,8 +3,6 @@
 A folder's name is the claim that it makes. Add one, then run `make snapshots` and read what was written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

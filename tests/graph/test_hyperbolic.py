@@ -1,7 +1,5 @@
 """The geometry of the Poincaré ball: its laws, its rim, and geoopt as the oracle where geoopt is exact."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The drawn map: every candidate once, inside the disk, below its parents."""
 
-from __future__ import annotations
-
 from hypothesis import given
 
 from tests.graph.trees import ADDRESS_LISTS, SMALL

@@ -1,7 +1,5 @@
 """The contracted subtree of a query keeps the whole tree's path lengths."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The tree of an index: its shape, its artifact, and that an update equals a rebuild."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

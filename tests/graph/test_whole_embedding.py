@@ -1,7 +1,5 @@
 """The whole tree's embedding as an artifact, split by repository, and refined."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Random repository trees for the property tests, and a few real-looking addresses."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from treeline.corpus.function import Address

@@ -4,8 +4,6 @@
 searches go on; `make cluster` is three nodes with three shards and a replica.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

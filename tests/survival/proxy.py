@@ -1,7 +1,5 @@
 """A proxy at the network's edge that fails as busy servers do: 429, 503, lost answers, single refused documents."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import random

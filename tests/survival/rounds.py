@@ -4,8 +4,6 @@ A round depends only on its seed, so a failing one can be repeated. Faults that 
 after some milliseconds) come at about the same moment again.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Rounds against a running server: killed processes, slow or dead clients, and loads and damage meanwhile."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The torture itself: it does what it says, and a short run of it finds nothing lost."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -1,7 +1,5 @@
 """Runs rounds in parallel and reports each: python -m tests.survival.torture [--rounds N] [--seed N]."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Addresses read ahead from Elasticsearch: read by one process, and tried again after a failure."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What only the Elasticsearch engine promises: a server that is away, one writer, exact mappings."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

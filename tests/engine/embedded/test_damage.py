@@ -1,7 +1,5 @@
 """Damage to an index's files is named, and never answered from."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

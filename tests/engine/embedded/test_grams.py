@@ -1,7 +1,5 @@
 """Signatures of n-grams, carried from one generation to the next."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Functions that score the same come in the same order, however many are asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

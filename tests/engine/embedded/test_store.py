@@ -1,7 +1,5 @@
 """What only the embedded engine promises: files that outlive a crash, a small disk, a changed format."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The scan finds what a plain matrix product finds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 `python -m tests.eval.golden.suite --accept` writes the present state down; the diff is for a person to read.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Parse a text as a file of some name."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 from treeline.corpus.function import Function

@@ -4,8 +4,6 @@ A folder is a language, a file's name the claim that it makes. Add a file, then 
 written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

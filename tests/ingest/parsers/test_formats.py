@@ -1,7 +1,5 @@
 """Documents by their headings, configuration by its keys, and everything else in blocks."""
 
-from __future__ import annotations
-
 import json
 
 from tests.ingest.parsers.parsing import units

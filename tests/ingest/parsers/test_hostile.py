@@ -1,7 +1,5 @@
 """Text that nobody wrote: no crash, no endless time, no name of a megabyte."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tokens of code: comments are dropped, strings stay whole, and no text takes the square of its length."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of languages: suffixes, first bytes, grammars, and functions on their own."""
 
-from __future__ import annotations
-
 import pytest
 
 from treeline.ingest.parsers.outline import single

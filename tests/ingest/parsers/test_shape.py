@@ -1,7 +1,5 @@
 """The shape of functions, where it depends on more than one text; every language has its fixtures."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.ingest.parsers.parsing import parse

@@ -1,7 +1,5 @@
 """The parsers against what others made: CodeSearchNet's stored functions and its official parser's line ranges."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from collections import Counter

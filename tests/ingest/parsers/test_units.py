@@ -1,7 +1,5 @@
 """The texts of units: functions without their docstrings, heads of classes, files; and outlines."""
 
-from __future__ import annotations
-
 from textwrap import dedent
 
 import pytest
