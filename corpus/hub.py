@@ -17,7 +17,7 @@ from treeline.corpus.errors import EngineUnavailable
 Model = TypeVar("Model")
 
 AT_THE_HUB = re.compile(r"[\w.-]+(?:/[\w.-]+)?")  # a hub name, not a path
-PATIENCE = 5.0  # seconds for the hub's first answer; its own retries take up to a minute
+ANSWER_TIMEOUT_S = 5.0  # seconds for the hub's first answer; its own retries take up to a minute
 RETRY_SECONDS = 300.0  # seconds before an unreachable hub is tried again
 TALKATIVE = ("huggingface_hub", "transformers", "sentence_transformers")  # they log every retry
 
@@ -68,7 +68,7 @@ def answers() -> bool:
     # In a thread, because a name lookup has no time-out.
     thread = threading.Thread(target=_ask, args=(reply,), name="hub", daemon=True)
     thread.start()
-    thread.join(PATIENCE)  # returns at once if the hub refuses
+    thread.join(ANSWER_TIMEOUT_S)  # returns at once if the hub refuses
     _away_since = None if reply.is_set() else monotonic()
     return _away_since is None
 
@@ -84,7 +84,7 @@ def _ask(reply: threading.Event) -> None:
     if constants.HF_HUB_OFFLINE or not address.startswith(("https://", "http://")):
         return
     try:
-        urlopen(Request(address, method="HEAD"), timeout=PATIENCE).close()  # noqa: S310 - the scheme is checked
+        urlopen(Request(address, method="HEAD"), timeout=ANSWER_TIMEOUT_S).close()  # noqa: S310 - the scheme is checked
     except HTTPError:
         pass  # an answer too
     except (OSError, ValueError, HTTPException):

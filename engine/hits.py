@@ -117,7 +117,7 @@ class Hits(Sequence[Hit]):
         return Hits(self.table, self.rows, np.array(scores, dtype=np.float64))
 
     def most(self, part: Shared, limit: int) -> dict[str, int]:
-        """How many hits have each of the most frequent values, most first; equals by name, as codes are in that
+        """The most frequent values with their numbers of hits, most first; equals by name, as codes are in that
         order."""
         if len(self) and (only := self.table.constant(part)) is not None:
             return {only: len(self)}
@@ -221,7 +221,7 @@ def concatenate(parts: Sequence[Sequence[Hit]], limit: int) -> tuple[Hits, list[
 
 
 def run_starts(ordered: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where runs of equal values start in a sorted array; `np.unique` takes half as long again."""
+    """A mask of the starts of runs of equal values in a sorted array; `np.unique` takes half as long again."""
     first = np.empty(len(ordered), dtype=np.bool_)
     first[:1] = True
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])

@@ -1,4 +1,4 @@
-"""What every engine can do: hold generations of a named index, search the current one, swap in the next."""
+"""The protocol of engines: hold generations of a named index, search the current one, swap in the next."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # numpy takes longer to import than `--help` takes to answer
 
 @frozen
 class Filters:
-    """What a search is narrowed to; an empty string means no restriction."""
+    """The restrictions of a search; an empty string means none."""
 
     language: str = ""
     repo: str = ""
@@ -35,23 +35,23 @@ NO_FILTERS = Filters()
 
 @frozen
 class EncoderSpec:
-    """Which encoder made an index's vectors, and their dimension."""
+    """The encoder that made an index's vectors, and their dimension."""
 
     name: str
     dimension: int
 
-    def check(self, given: Vectors, count: int) -> None:
+    def check(self, vectors: Vectors, count: int) -> None:
         """Raise `EncoderMismatch` unless these are its vectors of so many functions."""
-        if given.shape != (count, self.dimension):
+        if vectors.shape != (count, self.dimension):
             raise EncoderMismatch(
-                f"{self.name} gave vectors of shape {given.shape}, the index takes {(count, self.dimension)}",
+                f"{self.name} gave vectors of shape {vectors.shape}, the index takes {(count, self.dimension)}",
                 "index with a fresh start",
             )
 
 
 @frozen
 class IndexInfo:
-    """What an index is made of; `encoders` is empty for a keyword-only index, the first is the default."""
+    """A description of an index; `encoders` is empty for a keyword-only index, the first is the default."""
 
     name: str
     engine: str
@@ -71,7 +71,7 @@ class IndexInfo:
         return f"{self.engine}/{self.name}/{self.generation}/{self.created}/{self.functions}/{self.token}"
 
     def encoder_number(self, name: str) -> int:
-        """Which of its encoders has this name (none: the default); raises `EncoderMismatch`."""
+        """The number of the encoder of this name (none: the default); raises `EncoderMismatch`."""
         names = [spec.name for spec in self.encoders]
         if not names:
             raise EncoderMismatch(f"the index {self.name!r} has no vectors", "search it by keyword")
@@ -118,7 +118,7 @@ class Engine(Protocol):
         with `fuzziness` 1 each word matches within one edit."""
 
     def spellings(self, word: str) -> dict[str, int]:
-        """How many functions have a word (in small letters), and the words one edit away that begin with its letter."""
+        """The word (in small letters) and those one edit away with its first letter, each with its number of units."""
 
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
         """The nearest by cosine to one vector of the named (or default) encoder; the score is the cosine."""
@@ -127,7 +127,7 @@ class Engine(Protocol):
         """Whole records in the order asked; ids that are not there are left out."""
 
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> Sequence[Hit]:
-        """Where these live, in the order asked, score 0; ids that are not there or do not pass are left out."""
+        """A hit for each of these ids in their order, score 0; without unknown ones and those that do not pass."""
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
         """One row per id, zeros where there is none."""
@@ -152,7 +152,7 @@ class Engine(Protocol):
     def count(self, filters: Filters = NO_FILTERS) -> int: ...
 
     def facets(self) -> dict[str, dict[str, int]]:
-        """How many functions per value of language, repo, partition and kind."""
+        """The number of functions per value of language, repo, partition and kind."""
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
         """Every id and where it lives, in a stable order."""
@@ -225,7 +225,7 @@ class Store(Protocol):
     def current(self, name: str) -> str: ...
 
     def info(self, name: str) -> IndexInfo:
-        """What the current generation says of itself, asked for at once and without opening it."""
+        """The description of the current generation, which is not opened for it."""
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
         """A side product of the current generation, also of one in a form that this version does not read."""

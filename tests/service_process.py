@@ -18,7 +18,7 @@ from typing import Any
 from tests.elasticsearch_server import free_port
 
 LOG_SHOWN = 3_000  # characters of the log in a failure
-PATIENCE = 300  # seconds; only what hangs takes as long, also on a busy machine
+TIMEOUT_S = 300  # seconds; only what hangs takes as long, also on a busy machine
 START = Path(__file__).parent.parent / "deploy" / "start.sh"
 
 
@@ -45,7 +45,7 @@ class ServiceProcess:
         except ValueError:
             return status, body.decode(errors="replace")
 
-    def wait_for(self, path: str, status: int, seconds: float = PATIENCE) -> float:
+    def wait_for(self, path: str, status: int, seconds: float = TIMEOUT_S) -> float:
         """Seconds until the path answers with that status."""
         begin = time.monotonic()
         while time.monotonic() - begin < seconds:
@@ -60,7 +60,7 @@ class ServiceProcess:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT_S)
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def service(folder: Path, settings: Mapping[str, str]) -> Iterator[ServiceProces
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(PATIENCE)
+                process.wait(TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -1,8 +1,10 @@
 """Lower rooms know nothing of the rooms above them."""
 
 import ast
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +55,38 @@ def test_the_package_imports_nothing_that_stands_beside_it() -> None:
     for room in MAY_IMPORT:
         for path in (ROOT / room).rglob("*.py"):
             assert not {name.split(".")[0] for name in imported(path)} & {"benchmarks", "lab", "scripts", "tests"}, path
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("treeline", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+def imported_at_once(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Dotted names of all that a module imports while it is imported itself."""
+    for node in body:
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (f"{module}.{alias.name}" for alias in names)
+            case ast.If(test=ast.Name("TYPE_CHECKING"), orelse=rest):
+                yield from imported_at_once(rest)
+            case ast.If(body=inner, orelse=rest) | ast.Try(body=inner, orelse=rest):
+                yield from imported_at_once([*inner, *rest])
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {module_of(path): path for room in MAY_IMPORT for path in (ROOT / room).rglob("*.py")}
+    imports: nx.DiGraph[str] = nx.DiGraph(
+        (module, target)
+        for module, path in modules.items()
+        for name in imported_at_once(ast.parse(path.read_text(encoding="utf-8")).body)
+        for target in (name if name in modules else name.rpartition(".")[0],)
+        if target in modules and target != module
+    )
+    assert len(imports) > 100
+    assert not [sorted(circle) for circle in nx.strongly_connected_components(imports) if len(circle) > 1]
 
 
 def parts_of_the_service() -> dict[Path, str]:

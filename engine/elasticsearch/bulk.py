@@ -20,7 +20,7 @@ from treeline.engine.elasticsearch.client import (
     BUSY,
     FIRST_PAUSE,
     LONGEST_PAUSE,
-    PATIENCE,
+    PROGRESS_TIMEOUT_S,
     addresses,
     reason,
 )
@@ -87,9 +87,10 @@ class Bulk:
             waiting = again
             if not waiting:
                 break
-            if time.monotonic() - last_progress > PATIENCE:
+            if time.monotonic() - last_progress > PROGRESS_TIMEOUT_S:
                 raise EngineUnavailable(
-                    f"Elasticsearch at {addresses(self._client)} took no documents for {PATIENCE:.0f} s: {trouble}",
+                    f"Elasticsearch at {addresses(self._client)} took no documents for {PROGRESS_TIMEOUT_S:.0f} s: "
+                    f"{trouble}",
                     "run the same command again when it is well; it goes on from the last checkpoint",
                 )
             with self._counting:

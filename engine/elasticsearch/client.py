@@ -41,7 +41,7 @@ TOO_MANY_REQUESTS = 429
 # Writing is blocked: neither rights (403) nor too many requests (429) are at fault. With 503 the cluster is not up yet.
 WRITE_BLOCK, CLOSED_TO_WRITING = "cluster_block_exception", frozenset({403, TOO_MANY_REQUESTS})
 
-PATIENCE = 180.0  # seconds without any progress until a load gives up
+PROGRESS_TIMEOUT_S = 180.0  # seconds without any progress until a load gives up
 FIRST_PAUSE = 0.25  # seconds; doubled each time
 LONGEST_PAUSE = 15.0
 
@@ -159,7 +159,7 @@ def server_errors(client: Elasticsearch, *, missing: bool = True) -> Iterator[No
 
 def patiently(ask: Callable[[], Answer]) -> Answer:
     """Ask again, with back-off, while the server is busy or away: a node that restarts must not end a long load."""
-    end, pause = time.monotonic() + PATIENCE, FIRST_PAUSE
+    end, pause = time.monotonic() + PROGRESS_TIMEOUT_S, FIRST_PAUSE
     while True:
         try:
             return ask()

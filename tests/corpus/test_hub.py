@@ -47,7 +47,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     """The hub: what it does when it is asked, by default nothing; nobody remembers it from another test."""
     monkeypatch.setattr(hub, "_away_since", None)
-    monkeypatch.setattr(hub, "PATIENCE", 0.05)
+    monkeypatch.setattr(hub, "ANSWER_TIMEOUT_S", 0.05)
     asked: list[bool] = []
     monkeypatch.setattr(hub, "_ask", lambda event: asked.append(True))
     yield asked
@@ -86,7 +86,7 @@ def test_a_hub_that_is_away_is_said_at_once_and_not_asked_again(
 def test_a_hub_that_was_away_is_asked_again_later(heard: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     assert not hub.answers()
     monkeypatch.setattr(hub, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(hub, "PATIENCE", 300.0)
+    monkeypatch.setattr(hub, "ANSWER_TIMEOUT_S", 300.0)
     monkeypatch.setattr(hub, "_ask", threading.Event.set)
     assert load_model("some/model", Shelf(local=False, remote=True)) == "model"
 
@@ -113,7 +113,7 @@ def hub_of_errors() -> Iterator[str]:
 def test_any_answer_is_an_answer_and_none_is_asked_for_offline(
     hub_of_errors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "PATIENCE", 300.0)
+    monkeypatch.setattr(hub, "ANSWER_TIMEOUT_S", 300.0)
     monkeypatch.setattr(hub, "_ask", really_ask)
     monkeypatch.setattr(constants, "ENDPOINT", hub_of_errors)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)

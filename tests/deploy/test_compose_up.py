@@ -25,11 +25,16 @@ import yaml
 from tests.deploy.docker_engine import Docker, EngineMissing, docker_engine, provide_images
 from tests.elasticsearch_server import free_port
 
-pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch, pytest.mark.docker]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.elasticsearch,
+    pytest.mark.docker,
+    pytest.mark.timeout(1_800),  # the first run builds images and perhaps Compose itself
+]
 ROOT = Path(__file__).parents[2]
 NODES = ("elasticsearch", "elasticsearch-2", "elasticsearch-3")
 PASSWORDS = {"ELASTIC_PASSWORD": "elastic-1", "KIBANA_PASSWORD": "kibana-1", "TREELINE_PASSWORD": "treeline-1"}
-PATIENCE = 600  # seconds; only what hangs takes as long
+TIMEOUT_S = 600  # seconds; only what hangs takes as long
 # Elasticsearch's own check of a node that may be joined by others.
 FEW_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 65_535
 # A small part of the image itself: a first load of seconds.
@@ -45,7 +50,7 @@ class Stack:
     port: int
     environment: dict[str, str] = field(default_factory=dict)
 
-    def shell(self, command: str, seconds: float = PATIENCE) -> str:
+    def shell(self, command: str, seconds: float = TIMEOUT_S) -> str:
         """Run a line as a person types it; it must succeed."""
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", command],
@@ -84,7 +89,7 @@ class Stack:
             return 0, None
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while not holds():
             assert time.monotonic() < deadline, f"{what}\n{self.logs()}"
             time.sleep(1)

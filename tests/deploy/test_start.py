@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.http import children
-from tests.service_process import PATIENCE, service
+from tests.service_process import TIMEOUT_S, service
 from treeline.service.http.keys import KeyRing
 
 CODE = '''def tame_llamas(herd):
@@ -122,7 +122,7 @@ def test_where_everybody_needs_a_key_and_there_is_none_the_log_says_how_to_make_
 
 
 def until(happened: Callable[[], bool]) -> None:
-    patience = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while not happened():
-        assert time.monotonic() < patience
+        assert time.monotonic() < end
         time.sleep(0.05)

@@ -36,7 +36,7 @@ from treeline.search.settings import Settings, open_store
 
 INDEX = scale.INDEX
 REPOSITORY = "survival"
-PATIENCE = 1_800.0  # seconds for a cluster to get well again; only a fault takes longer
+TIMEOUT_S = 1_800.0  # seconds for a cluster to get well again; only a fault takes longer
 KILLED_AT = 0.3  # of the load
 
 
@@ -48,7 +48,7 @@ class Trial:
         store = open_store(settings)
         assert isinstance(store, ElasticsearchStore)
         self.store = store
-        self.admin = store.client.options(request_timeout=PATIENCE)
+        self.admin = store.client.options(request_timeout=TIMEOUT_S)
 
     def kill_a_node_while_loading(self, sources: Sequence[Source]) -> dict[str, Any]:
         """Load, and kill a node that holds a primary of what is written; raises if anything is lost."""
@@ -197,7 +197,7 @@ class Trial:
         self.admin.cluster.put_settings(persistent={"cluster.routing.allocation.enable": which})
 
 
-def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE) -> None:
+def wait_for(happened: Callable[[], bool], seconds: float = TIMEOUT_S) -> None:
     end = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > end:

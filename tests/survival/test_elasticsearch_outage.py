@@ -8,7 +8,7 @@ import pytest
 
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpSource
-from tests.service_process import PATIENCE, ServiceProcess, service
+from tests.service_process import TIMEOUT_S, ServiceProcess, service
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.ingest.pipeline import LoadOptions, load
 
@@ -36,7 +36,7 @@ def found(running: ServiceProcess) -> bool:
 def recovers(running: ServiceProcess) -> None:
     """Every worker by itself: one is ready before the other has noticed."""
     running.wait_for("/readyz", 200)
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while not all(found(running) for _ in range(5)):
         assert time.monotonic() < end, running.log()[-2000:]
         time.sleep(0.5)
@@ -47,7 +47,7 @@ def refused_at_once(running: ServiceProcess) -> None:
     took = []
     for _ in range(3):
         begin = time.monotonic()
-        status, answer = running.get("/api/search?q=parse+the+json", seconds=PATIENCE)
+        status, answer = running.get("/api/search?q=parse+the+json", seconds=TIMEOUT_S)
         took.append(time.monotonic() - begin)
         assert status == 503
         assert answer["error"]["code"] == "engine_unavailable", answer
