@@ -25,7 +25,7 @@ from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
 from treeline.eval.metrics import compare, reciprocal_rank
 from treeline.eval.sets import docstrings
 from treeline.rerank.fusion import adaptive, intersection, rrf, score_sum
-from treeline.rerank.language import named
+from treeline.rerank.language import named_language
 from treeline.rerank.ranked_list import Fusion, RankedList
 from treeline.rerank.registry import DEFAULT_WEIGHTS
 from treeline.search.lanes.keyword import keyword_lane
@@ -76,7 +76,7 @@ class Set:
             engine.close()
 
     def _keyword(self, engine: Engine) -> list[RankedList]:
-        return [keyword_lane(engine, named(asked.text).rest, DEPTH, NO_FILTERS) for asked in self.questions]
+        return [keyword_lane(engine, named_language(asked.text).rest, DEPTH, NO_FILTERS) for asked in self.questions]
 
     def dense(self) -> list[RankedList]:
         with self.searcher.searcher() as current:

@@ -23,7 +23,7 @@ TYPE = re.compile(r"\s*(?::|->)")  # what is left of a function without a body
 # `self.name`, `&threads[id]`, `d->tag.get()`: no argument, no operator, no second step.
 FIELD = r"[-&*!~]?[@$:\w](?:[\w$@.:?!&]|->|\[\w+\]|\(\))*"
 CONSTANT = r"\"[^\"\n]*\"|'[^'\n]*'|\[\]|\{\}|\.\.\."
-CALLED = re.compile(r"(\w+)\(\)")
+CALL = re.compile(r"(\w+)\(\)")
 READS = re.compile(r"(?:get|is|has|as|to)(?![a-z])\w*|size|length|len|count|value|name|copy|clone")
 ACCESS = re.compile(rf"(?:(?:return\s+)?(?:{FIELD}|{CONSTANT})|{FIELD}\s*=\s*(?:{FIELD}|{CONSTANT}))?")
 ASKED_FOR = re.compile(
@@ -45,7 +45,7 @@ def is_accessor(code: str) -> bool:
     if ACCESS.fullmatch(body) is None:
         return False
     # A call that changes something is no access; one of the function's own name only forwards.
-    return all(READS.fullmatch(name) or len(re.findall(rf"\b{name}\b", code)) > 1 for name in CALLED.findall(body))
+    return all(READS.fullmatch(name) or len(re.findall(rf"\b{name}\b", code)) > 1 for name in CALL.findall(body))
 
 
 def asks_for_accessors(query: str) -> bool:

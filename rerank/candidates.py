@@ -90,45 +90,45 @@ class Evidence(NamedTuple):
 
     lane: str
     places: Positions
-    listed: LaneColumns
+    columns: LaneColumns
 
     def at(self, places: Positions | slice) -> Evidence:
-        return Evidence(self.lane, self.places[places], self.listed)
+        return Evidence(self.lane, self.places[places], self.columns)
 
     @property
     def ranks(self) -> NDArray[np.int64]:
         """Each candidate's rank; 0 if the lane did not find it."""
-        return np.concatenate([self.listed.ranks, NO_RANK])[self.places]
+        return np.concatenate([self.columns.ranks, NO_RANK])[self.places]
 
     @property
     def scores(self) -> Scores:
         """Each candidate's score; NaN if the lane did not find it."""
-        return np.concatenate([self.listed.scores, NO_SCORE])[self.places]
+        return np.concatenate([self.columns.scores, NO_SCORE])[self.places]
 
     def contributions(self) -> list[Contribution | None]:
-        places, listed = self.places.tolist(), self.listed
-        ranks, scores, shares = (column[self.places].tolist() for column in listed[:3])
-        stages = [listed.stages[place] for place in places] if listed.stages else repeat("")
-        made = map(_contribution, zip(repeat(self.lane), ranks, scores, shares, stages, strict=False))
-        return [None if place == ABSENT else one for place, one in zip(places, made, strict=True)]
+        places, columns = self.places.tolist(), self.columns
+        ranks, scores, shares = (column[self.places].tolist() for column in columns[:3])
+        stages = [columns.stages[position] for position in places] if columns.stages else repeat("")
+        rows = map(_contribution, zip(repeat(self.lane), ranks, scores, shares, stages, strict=False))
+        return [None if position == ABSENT else one for position, one in zip(places, rows, strict=True)]
 
 
 class Candidates(Sequence[Candidate]):
     """A ranked list of candidates, stored as columns; equal to a plain list of them."""
 
-    __slots__ = ("_clusters", "_lanes", "_moved", "_reasons", "_tiers", "hits")
+    __slots__ = ("_clusters", "_lanes", "_reasons", "_shifts", "_tiers", "hits")
 
     def __init__(
         self,
         hits: Hits,
-        given: Sequence[Evidence],
+        lanes: Sequence[Evidence],
         clusters: Labels | None = None,
-        moved: Positions | None = None,
+        shifts: Positions | None = None,
         reasons: Labels | None = None,
         tiers: Positions | None = None,
     ) -> None:
-        self.hits, self._lanes = hits, given
-        self._clusters, self._moved, self._reasons = clusters, moved, reasons  # None if no candidate has one
+        self.hits, self._lanes = hits, lanes
+        self._clusters, self._shifts, self._reasons = clusters, shifts, reasons  # None if no candidate has one
         self._tiers = tiers  # a lower tier stays before a higher one, whatever reorders the list; None: all are equal
 
     @classmethod
@@ -136,7 +136,7 @@ class Candidates(Sequence[Candidate]):
         """A plain list as columns."""
         if isinstance(candidates, Candidates):
             return candidates
-        lanes = dict.fromkeys(given.lane for one in candidates for given in one.contributions)
+        lanes = dict.fromkeys(contribution.lane for one in candidates for contribution in one.contributions)
         return cls(
             Hits.of([Hit(one.id, one.score, one.address) for one in candidates]),
             [_evidence(lane, candidates) for lane in lanes],
@@ -149,29 +149,29 @@ class Candidates(Sequence[Candidate]):
         return len(self.hits)
 
     @overload
-    def __getitem__(self, place: int) -> Candidate: ...
+    def __getitem__(self, position: int) -> Candidate: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Self: ...
+    def __getitem__(self, position: slice) -> Self: ...
 
-    def __getitem__(self, place: int | slice) -> Candidate | Self:
-        if isinstance(place, slice):
-            whole = place.indices(len(self)) == (0, len(self), 1)
-            return self if whole else self._at(place)
-        return next(iter(self._at(np.arange(len(self))[[place]])))
+    def __getitem__(self, position: int | slice) -> Candidate | Self:
+        if isinstance(position, slice):
+            whole = position.indices(len(self)) == (0, len(self), 1)
+            return self if whole else self._at(position)
+        return next(iter(self._at(np.arange(len(self))[[position]])))
 
     def __iter__(self) -> Iterator[Candidate]:
-        contributions = zip(*(given.contributions() for given in self._lanes), strict=True)
-        for (id_, address), score, given, cluster, moved, reason in zip(
+        contributions = zip(*(one.contributions() for one in self._lanes), strict=True)
+        for (id_, address), score, shares, cluster, shift, reason in zip(
             self.hits.table.entries(self.hits.rows),
             self.scores.tolist(),
             contributions if self._lanes else [()] * len(self),
             _values(self._clusters, None, len(self)),
-            _values(self._moved, 0, len(self)),
+            _values(self._shifts, 0, len(self)),
             _values(self._reasons, "", len(self)),
             strict=True,
         ):
-            yield Candidate(id_, address, score, tuple(filter(None, given)), cluster, None, moved, reason)
+            yield Candidate(id_, address, score, tuple(filter(None, shares)), cluster, None, shift, reason)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
@@ -204,20 +204,20 @@ class Candidates(Sequence[Candidate]):
     @property
     def lanes(self) -> set[str]:
         """The lanes that found any candidate."""
-        return {given.lane for given in self._lanes if (given.places != ABSENT).any()}
+        return {one.lane for one in self._lanes if (one.places != ABSENT).any()}
 
     def evidence(self, lane: str) -> Evidence | None:
-        return next((given for given in self._lanes if given.lane == lane), None)
+        return next((one for one in self._lanes if one.lane == lane), None)
 
     def split(self, depth: int) -> tuple[Self, Self]:
         """The candidates that a re-ranker gets, the first `depth` and the first few of each lane; and the rest."""
         head = np.arange(len(self)) < depth
-        for given in self._lanes:
-            head |= (given.ranks > 0) & (given.ranks <= LANE_HEAD)
+        for lane in self._lanes:
+            head |= (lane.ranks > 0) & (lane.ranks <= LANE_HEAD)
         return self._at(np.flatnonzero(head)), self._at(np.flatnonzero(~head))
 
-    def led_by(self, lanes: Sequence[str], *, ranked: bool) -> Self:
-        """The results of these lanes first, in the order of the lanes or, if `ranked`, by their ranks in the lane. They
+    def put_first(self, lanes: Sequence[str], *, by_rank: bool) -> Self:
+        """The results of these lanes first, by rank in the lane if `by_rank`, else in the order of the lanes. They
         stay first, whatever reorders the list."""
         if not lanes:
             return self
@@ -225,7 +225,7 @@ class Candidates(Sequence[Candidate]):
         for number, lane in reversed(list(enumerate(lanes))):
             if (column := self.evidence(lane)) is not None:
                 present = column.places != ABSENT
-                tiers[present] = column.ranks[present] if ranked else number
+                tiers[present] = column.ranks[present] if by_rank else number
         return self._with(tiers=tiers)._by_tier()
 
     def _by_tier(self) -> Self:
@@ -234,7 +234,7 @@ class Candidates(Sequence[Candidate]):
         order = self._tiers.argsort(kind="stable")
         shifts = order - np.arange(len(order))
         result = self._at(order)
-        return result._with(moved=shifts if result._moved is None else result._moved + shifts)
+        return result._with(shifts=shifts if result._shifts is None else result._shifts + shifts)
 
     def __add__(self, rest: Candidates) -> Candidates:
         """Both parts of a list, lower tiers first."""
@@ -243,12 +243,12 @@ class Candidates(Sequence[Candidate]):
         pairs = zip(self._lanes, rest._lanes, strict=True)
         length = len(self)
 
-        def joined(name: str, default: object) -> Any:
+        def join(name: str, default: object) -> Any:
             columns = [getattr(self, name), getattr(rest, name)]
             if columns[0] is None and columns[1] is None:
                 return None
             values = (_values(column, default, size) for column, size in zip(columns, (length, len(rest)), strict=True))
-            return np.array([*chain(*values)], dtype=np.int64 if name in ("_moved", "_tiers") else np.object_)
+            return np.array([*chain(*values)], dtype=np.int64 if name in ("_shifts", "_tiers") else np.object_)
 
         return Candidates(
             Hits(
@@ -256,76 +256,76 @@ class Candidates(Sequence[Candidate]):
                 np.concatenate([self.hits.rows, rest.hits.rows]),
                 np.concatenate([self.scores, rest.scores]),
             ),
-            [Evidence(one.lane, np.concatenate([one.places, other.places]), one.listed) for one, other in pairs],
-            joined("_clusters", None),
-            joined("_moved", 0),
-            joined("_reasons", ""),
-            joined("_tiers", 0),
+            [Evidence(one.lane, np.concatenate([one.places, other.places]), one.columns) for one, other in pairs],
+            join("_clusters", None),
+            join("_shifts", 0),
+            join("_reasons", ""),
+            join("_tiers", 0),
         )._by_tier()
 
     def with_lane(self, lane: str, places: Positions, scores: Scores, shares: Scores) -> Self:
         """The list with one more lane's scores for the candidates at `places` and what they add, sorted by the sums."""
         ranks = np.empty(len(places), dtype=np.int64)
         ranks[(-scores).argsort(kind="stable")] = np.arange(1, len(places) + 1)
-        listed = np.full(len(self), ABSENT)
-        listed[places] = np.arange(len(places))
+        positions = np.full(len(self), ABSENT)
+        positions[places] = np.arange(len(places))
         sums = self.scores.astype(np.float64)
         sums[places] += shares
         order = (-sums).argsort(kind="stable")
-        made = self._at(order)
-        made.hits = made.hits.with_scores(sums[order])
-        made._lanes = [*made._lanes, Evidence(lane, listed[order], LaneColumns(ranks, scores, shares, ()))]
-        return made._by_tier()
+        result = self._at(order)
+        result.hits = result.hits.with_scores(sums[order])
+        result._lanes = [*result._lanes, Evidence(lane, positions[order], LaneColumns(ranks, scores, shares, ()))]
+        return result._by_tier()
 
-    def reordered(self, order: Positions, clusters: Sequence[int] | None, reasons: Labels) -> Self:
+    def reorder(self, order: Positions, clusters: Sequence[int] | None, reasons: Labels) -> Self:
         """The candidates in this order, with clusters and reasons (indexed by old position) and how far each moved."""
-        made = self._at(order)
-        made._moved, made._reasons = order - np.arange(len(order)), None
+        result = self._at(order)
+        result._shifts, result._reasons = order - np.arange(len(order)), None
         if len(reasons):
             unsaid = np.full(len(self) - len(reasons), "", dtype=np.object_)
-            made._reasons = np.concatenate([reasons, unsaid])[order]
+            result._reasons = np.concatenate([reasons, unsaid])[order]
         if clusters is not None:
-            given = np.array([*map(int, clusters)], dtype=np.object_)
-            others = np.array(_values(self._clusters, None, len(self))[len(given) :], dtype=np.object_)
-            made._clusters = np.concatenate([given, others])[order]
-        return made._by_tier()
+            labels = np.array([*map(int, clusters)], dtype=np.object_)
+            others = np.array(_values(self._clusters, None, len(self))[len(labels) :], dtype=np.object_)
+            result._clusters = np.concatenate([labels, others])[order]
+        return result._by_tier()
 
-    def voted(self, order: Positions, reasons: Labels) -> Self:
+    def with_votes(self, order: Positions, reasons: Labels) -> Self:
         """The candidates in this order by votes, with reasons: moved further than the re-ranker moved them."""
-        made = self._at(order)
-        made._moved = np.asarray(_values(made._moved, 0, len(made))) + order - np.arange(len(order))
-        made._reasons = reasons[order]
-        return made._by_tier()
+        result = self._at(order)
+        result._shifts = np.asarray(_values(result._shifts, 0, len(result))) + order - np.arange(len(order))
+        result._reasons = reasons[order]
+        return result._by_tier()
 
     def _with(self, **columns: Any) -> Self:
-        made = self._at(slice(None))
+        result = self._at(slice(None))
         for name, column in columns.items():
-            setattr(made, f"_{name}", column)
-        return made
+            setattr(result, f"_{name}", column)
+        return result
 
     def _at(self, places: Positions | slice) -> Self:
         return type(self)(
             self.hits.at(places),
-            [given.at(places) for given in self._lanes],
+            [lane.at(places) for lane in self._lanes],
             None if self._clusters is None else self._clusters[places],
-            None if self._moved is None else self._moved[places],
+            None if self._shifts is None else self._shifts[places],
             None if self._reasons is None else self._reasons[places],
             None if self._tiers is None else self._tiers[places],
         )
 
 
 def _evidence(lane: str, candidates: Sequence[Candidate]) -> Evidence:
-    found = [next((given for given in one.contributions if given.lane == lane), None) for one in candidates]
-    listed = [one for one in found if one is not None]
-    numbers = iter(range(len(listed)))
+    own_rows = [next((own for own in one.contributions if own.lane == lane), None) for one in candidates]
+    present = [one for one in own_rows if one is not None]
+    numbers = iter(range(len(present)))
     return Evidence(
         lane,
-        np.array([ABSENT if one is None else next(numbers) for one in found], dtype=np.int64),
+        np.array([ABSENT if one is None else next(numbers) for one in own_rows], dtype=np.int64),
         LaneColumns(
-            np.array([one.rank for one in listed], dtype=np.int64),
-            np.array([one.score for one in listed], dtype=np.float64),
-            np.array([one.share for one in listed], dtype=np.float64),
-            [one.stage for one in listed],
+            np.array([one.rank for one in present], dtype=np.int64),
+            np.array([one.score for one in present], dtype=np.float64),
+            np.array([one.share for one in present], dtype=np.float64),
+            [one.stage for one in present],
         ),
     )
 
@@ -349,18 +349,18 @@ def arrange(
     whole = np.asarray(order, dtype=np.int64)
     if len(whole) < len(candidates):
         whole = np.concatenate([whole, np.delete(np.arange(len(candidates)), whole)])
-    return Candidates.of(candidates).reordered(whole, clusters, np.asarray(reasons, dtype=np.object_))
+    return Candidates.of(candidates).reorder(whole, clusters, np.asarray(reasons, dtype=np.object_))
 
 
 def with_tree_distances(candidates: Sequence[Candidate], start: int, end: int) -> list[Candidate]:
     """The candidates from `start` to `end`, each with its tree distance to the nearest of all those above it."""
-    above = list(candidates[:end])
-    distances = nearest_above([candidate.address for candidate in above])
-    shown = zip(above[start:], distances[start:], strict=True)
-    return [Candidate(*one[:5], distance, one.moved, one.reason) for one, distance in shown]
+    head = list(candidates[:end])
+    distances = nearest_above([candidate.address for candidate in head])
+    rows = zip(head[start:], distances[start:], strict=True)
+    return [Candidate(*one[:5], distance, one.moved, one.reason) for one, distance in rows]
 
 
-def scaled(values: Floats) -> Floats:
+def min_max(values: Floats) -> Floats:
     """Min-max scaling to 0…1; missing values count as 0."""
     least, most = np.fmin.reduce(values, initial=np.nan), np.fmax.reduce(values, initial=np.nan)
     if not most > least:

@@ -49,26 +49,26 @@ def hyperbolic_kmeans_points(points: Points, count: int, seed: int = 0) -> Label
     labels: Labels = distances(points, means).argmin(axis=1)
     for _ in range(ITERATIONS):
         means = frechet_means(points, labels, count, start=means, steps=STEPS_PER_MEAN)
-        moved = distances(points, means).argmin(axis=1)
-        if (moved == labels).all():
+        nearest = distances(points, means).argmin(axis=1)
+        if (nearest == labels).all():
             break
-        labels = moved
+        labels = nearest
     return labels
 
 
 def seeds(points: Points, count: int, seed: int = 0) -> list[int]:
     """k-means++ seeds: the first candidate, then each with a probability by its squared distance to the nearest."""
     random = np.random.default_rng(seed)
-    chosen = [0]
+    picks = [0]
     nearest = distances(points, points.take([0]))[:, 0] ** 2
-    while len(chosen) < count:
+    while len(picks) < count:
         total = nearest.sum()
         if total <= 0:
             break
         pick = int(np.searchsorted(np.cumsum(nearest), random.random() * total, side="right"))
-        chosen.append(min(pick, len(points) - 1))
-        nearest = np.minimum(nearest, distances(points, points.take([chosen[-1]]))[:, 0] ** 2)
-    return chosen
+        picks.append(min(pick, len(points) - 1))
+        nearest = np.minimum(nearest, distances(points, points.take([picks[-1]]))[:, 0] ** 2)
+    return picks
 
 
 def kmeans(local: LocalTree, count: int, seed: int = 0) -> Labels:
@@ -80,49 +80,49 @@ def lloyd(points: Rows, count: int, seed: int = 0) -> Labels:
     """At most `count` clusters of the rows: the tightest of several seeded starts."""
     random = np.random.default_rng(seed)
     count = min(count, len(np.unique(points.round(12), axis=0)))
-    found = [_settle(points, points[_flat_seeds(points, count, random)]) for _ in range(STARTS)]
-    return min(found, key=lambda one: one[1])[0]
+    attempts = [_settle(points, points[_flat_seeds(points, count, random)]) for _ in range(STARTS)]
+    return min(attempts, key=lambda one: one[1])[0]
 
 
 def _settle(points: Rows, means: Rows) -> tuple[Labels, float]:
     """The labels once they no longer change, and the sum of squared distances to the means."""
-    labels: Labels = _squared(points, means).argmin(axis=1)
+    labels: Labels = _squared_distances(points, means).argmin(axis=1)
     for _ in range(FLAT_ITERATIONS):
         for label in range(len(means)):
             if (members := labels == label).any():  # an empty cluster keeps its mean
                 means[label] = points[members].mean(axis=0)
-        moved = _squared(points, means).argmin(axis=1)
-        if (moved == labels).all():
+        nearest = _squared_distances(points, means).argmin(axis=1)
+        if (nearest == labels).all():
             break
-        labels = moved
-    return labels, float(_squared(points, means).min(axis=1).sum())
+        labels = nearest
+    return labels, float(_squared_distances(points, means).min(axis=1).sum())
 
 
 def _flat_seeds(points: Rows, count: int, random: np.random.Generator) -> list[int]:
     """k-means++ seeds by Euclidean distance, the first by chance."""
-    chosen = [int(random.integers(len(points)))]
-    while len(chosen) < count:
-        nearest = _squared(points, points[chosen]).min(axis=1)
-        chosen.append(int(random.choice(len(points), p=nearest / nearest.sum())))
-    return chosen
+    picks = [int(random.integers(len(points)))]
+    while len(picks) < count:
+        nearest = _squared_distances(points, points[picks]).min(axis=1)
+        picks.append(int(random.choice(len(points), p=nearest / nearest.sum())))
+    return picks
 
 
-def _squared(points: Rows, means: Rows) -> Rows:
+def _squared_distances(points: Rows, means: Rows) -> Rows:
     """Squared distances, one row per point."""
     apart = points[:, None, :] - means[None, :, :]
-    squared: Rows = np.einsum("ijk,ijk->ij", apart, apart)
-    return squared
+    sums: Rows = np.einsum("ijk,ijk->ij", apart, apart)
+    return sums
 
 
 def spectral(local: LocalTree, count: int, seed: int = 0) -> Labels:
     """Spectral clustering of the tree distances: k-means on the leading eigenvectors, rows of length one."""
     if len(local.leaves) <= count:
         return np.arange(len(local.leaves), dtype=np.intp)
-    between = local.distances
-    if not between.any():
+    tree_distances = local.distances
+    if not tree_distances.any():
         return np.zeros(len(local.leaves), dtype=np.intp)
-    width = np.median(between[between > 0])  # the usual kernel width: the typical distance
-    affinity = np.exp(-((between / width) ** 2))
+    width = np.median(tree_distances[tree_distances > 0])  # the usual kernel width: the typical distance
+    affinity = np.exp(-((tree_distances / width) ** 2))
     np.fill_diagonal(affinity, 0.0)
     degrees = np.maximum(affinity.sum(axis=1), np.finfo(float).tiny)
     _, vectors = np.linalg.eigh(affinity / np.sqrt(degrees[:, None] * degrees))  # by rising eigenvalue
@@ -141,5 +141,5 @@ def by_average_score(labels: Labels, scores: Sequence[float]) -> list[list[int]]
     members: dict[int, list[int]] = {}
     for position, label in enumerate(labels.tolist()):
         members.setdefault(label, []).append(position)
-    averages = {label: sum(scores[i] for i in found) / len(found) for label, found in members.items()}
+    averages = {label: sum(scores[i] for i in own) / len(own) for label, own in members.items()}
     return [members[label] for label in sorted(members, key=lambda label: (-averages[label], members[label][0]))]

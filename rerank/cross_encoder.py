@@ -15,7 +15,7 @@ import numpy as np
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
-from treeline.rerank.candidates import Candidate, RerankContext, arrange, scaled
+from treeline.rerank.candidates import Candidate, RerankContext, arrange, min_max
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 SHARE = 0.3  # weight of the model's score, the rest is the fused score's; alone it loses (docs/research/rerankers.md)
@@ -45,7 +45,7 @@ def load(model: str) -> Any:
 
 
 @frozen
-class CrossEncoded:
+class CrossEncoding:
     """Orders the first `depth` by fused and model score, each scaled; the rest keep their order."""
 
     model: str = MODEL
@@ -59,6 +59,6 @@ class CrossEncoded:
             raise InputError("the cross-encoder needs the units' text and got none", "choose another method here")
         texts = context.texts([candidate.id for candidate in head])
         scores = np.asarray(load(self.model).predict([(context.query, text) for text in texts]), dtype=float)
-        fused = np.array([candidate.score for candidate in head])
-        order = (-(1 - SHARE) * scaled(fused) - SHARE * scaled(scores)).argsort(kind="stable")
+        scores_before = np.array([candidate.score for candidate in head])
+        order = (-(1 - SHARE) * min_max(scores_before) - SHARE * min_max(scores)).argsort(kind="stable")
         return arrange(candidates, order, reasons=[f"cross-encoder score {score:.3f}" for score in scores])

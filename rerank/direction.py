@@ -21,11 +21,11 @@ JOINT = re.compile(r"to|2|from", re.IGNORECASE)
 CONVERTING = frozenset({"convert", "cast", "parse", "transform", "change", "turn", "get", "as"})  # no source
 SHORTEST_PREFIX = 3  # letters that make `int` an integer, `str` a string, `dict` a dictionary
 SHORTEST_VERB = 4  # letters before -ing that make an action and not a thing: pushing, but not string
-CACHED = 50_000  # parsed names
+CACHE_SIZE = 50_000  # parsed names
 NEGATIONS = frozenset({"not", "no", "non", "without", "except"})
-NEGATED = re.compile(rf"\b(?:{'|'.join(sorted(NEGATIONS))})\b", re.IGNORECASE)
+NEGATION = re.compile(rf"\b(?:{'|'.join(sorted(NEGATIONS))})\b", re.IGNORECASE)
 NEGATED_NAME = re.compile(r"no[nt]?(?![a-z])|No[nt]?(?![a-z])|[Ww]ithout|[Ee]xcept(?!i)")
-PASSED = STOP_WORDS | NEGATIONS | {"with"}  # words that a negation does not deny
+SKIPPED_WORDS = STOP_WORDS | NEGATIONS | {"with"}  # words that a negation does not deny
 # The C library's conversions, whose names have no visible "to".
 C_NAMES = {
     **dict.fromkeys(("atoi", "atol", "atoll", "strtol", "strtoul", "strtoll"), ("string", "to", "int")),
@@ -72,25 +72,29 @@ class Way(NamedTuple):
 
 def opposite(question: str, names: Callable[[], Sequence[str]]) -> list[bool]:
     """For each name, whether it converts the other way than the query; empty for a query without direction."""
-    wanted = [way.distinct() for way in ways(_words(question)) if way.source.whole]
-    if not wanted:
+    query_ways = [way.distinct() for way in ways(_words(question)) if way.source.whole]
+    if not query_ways:
         return []
-    return [_reverses(wanted, found) if (found := _ways_of(name)) else False for name in names()]
+    return [_reverses(query_ways, name_ways) if (name_ways := _ways_of(name)) else False for name in names()]
 
 
 def contradictions(question: str, names: Sequence[str]) -> dict[int, int]:
     """The places of names that deny what the query does not deny, or the other way round, each with the place of the
     first name that says the same without that fault: `is_not_empty` and `is_empty`. Only such twins are compared, so a
     negation that has no part in the choice moves nothing."""
-    if NEGATED.search(question) is None and NEGATED_NAME.search("\n".join(names)) is None:
+    if NEGATION.search(question) is None and NEGATED_NAME.search("\n".join(names)) is None:
         return {}
-    asked = Polarity.of(_words(question))
-    told = [_polarity(name) for name in names]
+    query_polarity = Polarity.of(_words(question))
+    polarities = [_polarity(name) for name in names]
     first: dict[frozenset[str], int] = {}
-    for place, one in enumerate(told):
-        if asked.agrees(one):
-            first.setdefault(one.words, place)
-    return {place: first[one.words] for place, one in enumerate(told) if not asked.agrees(one) and one.words in first}
+    for position, one in enumerate(polarities):
+        if query_polarity.agrees(one):
+            first.setdefault(one.words, position)
+    return {
+        position: first[one.words]
+        for position, one in enumerate(polarities)
+        if not query_polarity.agrees(one) and one.words in first
+    }
 
 
 def _words(text: str) -> list[str]:
@@ -104,7 +108,7 @@ def known(name: str) -> bool:
 
 def ways(words: Sequence[str]) -> Iterator[Way]:
     """Every "x to y" and "y from x" with content words on both sides, and every "to y"."""
-    joints = [place for place, word in enumerate(words) if word in FORWARD or word in BACKWARD]
+    joints = [position for position, word in enumerate(words) if word in FORWARD or word in BACKWARD]
     ends = [-1, *joints, len(words)]
     for number, joint in enumerate(joints):
         before, after = Words.of(words[ends[number] + 1 : joint]), Words.of(words[joint + 1 : ends[number + 2]])
@@ -118,35 +122,35 @@ class Polarity(NamedTuple):
     """The content words of a text, and those that a negation stands before."""
 
     words: frozenset[str]
-    negated: frozenset[str]
+    denied_words: frozenset[str]
 
     @classmethod
     def of(cls, words: Sequence[str]) -> Polarity:
-        negated: set[str] = set()
-        for place, word in enumerate(words):
+        denied_words: set[str] = set()
+        for position, word in enumerate(words):
             if word in NEGATIONS:
-                after = [other for other in words[place + 1 :] if other not in PASSED]
+                after = [other for other in words[position + 1 :] if other not in SKIPPED_WORDS]
                 # `lineNo` has a number; `present_not` denies the word before.
-                denied = after[:1] or (list(words[:place])[-1:] if word == "not" else [])
-                negated.update(map(_stem, denied))
-        return cls(frozenset(_stem(word) for word in words if word not in PASSED), frozenset(negated))
+                next_words = after[:1] or (list(words[:position])[-1:] if word == "not" else [])
+                denied_words.update(map(_stem, next_words))
+        return cls(frozenset(_stem(word) for word in words if word not in SKIPPED_WORDS), frozenset(denied_words))
 
     def agrees(self, other: Polarity) -> bool:
         """Whether another text denies those of these words that this one denies, and no others of them."""
-        return not (self.words & other.words) & (self.negated ^ other.negated)
+        return not (self.words & other.words) & (self.denied_words ^ other.denied_words)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _polarity(name: str) -> Polarity:
     return Polarity.of([part.lower() for part in parts(name.rpartition(".")[2].rstrip("?!"))])
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _stem(word: str) -> str:
     return (terms(word) or [word])[0]
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _ways_of(name: str) -> tuple[Way, ...]:
     owner, _, own = name.rpartition(".")
     if own.lower() in C_NAMES:
@@ -159,10 +163,10 @@ def _ways_of(name: str) -> tuple[Way, ...]:
     return tuple(ways(words))
 
 
-def _reverses(wanted: Sequence[Way], found: Sequence[Way]) -> bool:
+def _reverses(query_ways: Sequence[Way], name_ways: Sequence[Way]) -> bool:
     reverses = False
-    for source, target in wanted:
-        for other in found:
+    for source, target in query_ways:
+        for other in name_ways:
             if _fits(source, target, other):
                 return False
             reverses = reverses or _fits(target, source, other)

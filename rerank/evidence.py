@@ -54,7 +54,7 @@ class PathFacts(NamedTuple):
 
     stem: frozenset[str]  # terms of the file's name
     folders: tuple[frozenset[str], ...]
-    aside: bool
+    is_test_like: bool
     re_exports: bool
     changes: bool  # a list of changes, if it is a document
 
@@ -96,23 +96,23 @@ def is_heading(name: str, query: str) -> bool:
 
 def query_words(query: str) -> frozenset[str]:
     """The query's terms, and neighbouring words joined: a file for a "thread pool" may be called `threadpool`."""
-    written = QUERY_WORD.findall(query)
-    found = set(terms(query))
+    spellings = QUERY_WORD.findall(query)
+    result = set(terms(query))
     for length in range(2, LONGEST_COMPOUND + 1):
-        for start in range(len(written) - length + 1):
-            found.update(terms("".join(written[start : start + length]).lower()))
-    return frozenset(found)
+        for start in range(len(spellings) - length + 1):
+            result.update(terms("".join(spellings[start : start + length]).lower()))
+    return frozenset(result)
 
 
-def superseded(paths: Sequence[str], repo_names: Sequence[str], query: str) -> list[bool]:
+def old_versions(paths: Sequence[str], repo_names: Sequence[str], query: str) -> list[bool]:
     """For each file, whether it is an old version that the query does not name: in `v3/` beside `v4/`, or
     `tool-1.9.spec` beside `tool-1.10.spec`."""
-    found = [VERSION.search(path) for path in paths]
-    versions = [tuple(map(int, re.findall(r"\d+", one[0]))) if one else () for one in found]
+    matches = [VERSION.search(path) for path in paths]
+    versions = [tuple(map(int, re.findall(r"\d+", one[0]))) if one else () for one in matches]
     # Files in the folders of two versions may have other names; two versions of a file have the same name but for them.
     series = [
         one and (repo, path[: one.start()], "" if one["folder"] else path[one.end() :])
-        for repo, path, one in zip(repo_names, paths, found, strict=True)
+        for repo, path, one in zip(repo_names, paths, matches, strict=True)
     ]
     newest: dict[object, tuple[int, ...]] = {}
     for key, version in zip(series, versions, strict=True):
@@ -121,13 +121,13 @@ def superseded(paths: Sequence[str], repo_names: Sequence[str], query: str) -> l
         one is not None
         and version < newest[key]
         and not re.search(rf"\bv?{re.escape(one['folder'] or one['name'])}\b", query, re.IGNORECASE)
-        for key, version, one in zip(series, versions, found, strict=True)
+        for key, version, one in zip(series, versions, matches, strict=True)
     ]
 
 
 def asks_for_documents(query: str) -> bool:
     """Whether documents answer the query as well as code does."""
-    return any(asked.search(query) for asked in (ASKED_FOR, DOCUMENTS_ASKED_FOR, CHANGES_ASKED_FOR))
+    return any(pattern.search(query) for pattern in (ASKED_FOR, DOCUMENTS_ASKED_FOR, CHANGES_ASKED_FOR))
 
 
 def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str], repos: Sequence[str] = ()) -> Floats:
@@ -137,27 +137,27 @@ def label_match(labels: Sequence[Sequence[frozenset[str]]], words: frozenset[str
     without `repos`) for less: if half of the files are about options, `Option.kt` is hardly the one that is asked for.
     """
     count = len(labels)
-    found = np.zeros(count)
-    met = [node for node, own in enumerate(labels) if any(not label.isdisjoint(words) for label in own)]
-    if not met or count == 1:
-        return found
+    result = np.zeros(count)
+    nodes = [node for node, own in enumerate(labels) if any(not label.isdisjoint(words) for label in own)]
+    if not nodes or count == 1:
+        return result
     rarity = rarities(labels)
     groups: dict[str, list[Sequence[frozenset[str]]]] = {}
     for repo, own in zip(repos, labels, strict=True) if repos else ():
         groups.setdefault(repo, []).append(own)
     rare_in = {repo: rarities(own) if len(own) >= ENOUGH_FILES else {} for repo, own in groups.items()}
-    for node in met:
+    for node in nodes:
         among = rare_in[repos[node]] if repos else rarity
         rarest = max(among.values(), default=1.0) or 1.0
-        found[node] = max(
-            sum(rarity[word] for word in named)
+        result[node] = max(
+            sum(rarity[word] for word in shared)
             / (sum(rarity[word] for word in label) or 1.0)
             # The square root is between no weight, 1, and full weight; chosen on other repositories than the 21.
-            * sqrt(max(among.get(word, rarest) for word in named) / rarest)
+            * sqrt(max(among.get(word, rarest) for word in shared) / rarest)
             for label in labels[node]
-            if (named := label & words)
+            if (shared := label & words)
         )
-    return found
+    return result
 
 
 def rarities(labels: Sequence[Sequence[frozenset[str]]]) -> dict[str, float]:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 FEEDBACK = 10  # results taken as relevant
 BACKGROUND = 50  # results that a term's rarity is computed over, including the relevant ones
 EXTRA = 6  # terms added; more drift away from the query
-KEPT = 3  # repetitions of each query term, so that added terms stay the smaller part
+REPETITIONS = 3  # repetitions of each query term, so that added terms stay the smaller part
 
 
 def expand(terms: Sequence[str], documents: Sequence[Sequence[str]]) -> list[str]:
     """The query's terms, each three times, then the terms of largest mean TF-IDF in the first documents."""
-    return [*(term for term in terms for _ in range(KEPT)), *related_terms(terms, documents)]
+    return [*(term for term in terms for _ in range(REPETITIONS)), *related_terms(terms, documents)]
 
 
 def related_terms(terms: Sequence[str], documents: Sequence[Sequence[str]], extra: int = EXTRA) -> list[str]:
@@ -34,7 +34,7 @@ def related_terms(terms: Sequence[str], documents: Sequence[Sequence[str]], extr
     known = set(terms)
     # Ties in alphabetical order, so that expansion is deterministic.
     order = np.lexsort((np.arange(len(mean)), -mean))
-    return [names[place] for place in order[: extra + len(known)] if names[place] not in known][:extra]
+    return [names[column] for column in order[: extra + len(known)] if names[column] not in known][:extra]
 
 
 def weights(documents: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.float64]]:
@@ -44,11 +44,11 @@ def weights(documents: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.f
     lane's timeout.
     """
     names = sorted(set(chain.from_iterable(documents)))
-    place = {name: column for column, name in enumerate(names)}
+    columns = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(documents), len(names)))
     for row, document in enumerate(documents):
         for name, count in Counter(document).items():
-            counts[row, place[name]] = count
+            counts[row, columns[name]] = count
     idf = np.log((1 + len(documents)) / (1 + np.count_nonzero(counts, axis=0))) + 1
     matrix = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0.0) * idf
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)

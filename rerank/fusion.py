@@ -53,7 +53,7 @@ def rrf(
     lists: Sequence[RankedList], weights: Mapping[str, float], traits: QueryTraits, limit: int
 ) -> Sequence[Candidate]:
     """Fuse by reciprocal rank: rank r of a lane is worth weight / (60 + r)."""
-    shares = [weight_of(ranked.lane, weights) / (RRF_K + np.arange(1, len(ranked.hits) + 1)) for ranked in lists]
+    shares = [weight_of(ranking.lane, weights) / (RRF_K + np.arange(1, len(ranking.hits) + 1)) for ranking in lists]
     return sum_of_shares(lists, shares, limit)
 
 
@@ -61,23 +61,23 @@ def score_sum(
     lists: Sequence[RankedList], weights: Mapping[str, float], traits: QueryTraits, limit: int
 ) -> Sequence[Candidate]:
     """Fuse by weighted, normalised score; the weights of the lanes that found something sum to 1."""
-    filled = [ranked for ranked in lists if ranked.hits]
-    total = sum(weight_of(ranked.lane, weights) for ranked in filled) or 1.0
+    nonempty = [ranking for ranking in lists if ranking.hits]
+    total = sum(weight_of(ranking.lane, weights) for ranking in nonempty) or 1.0
     shares = []
-    for ranked in filled:
-        weight = weight_of(ranked.lane, weights) / total
-        scores = Hits.of(ranked.hits).scores
-        shares.append(weight * (scores if ranked.lane in ABSOLUTE_SCORES else normalised(scores)))
-    return sum_of_shares(filled, shares, limit)
+    for ranking in nonempty:
+        weight = weight_of(ranking.lane, weights) / total
+        scores = Hits.of(ranking.hits).scores
+        shares.append(weight * (scores if ranking.lane in ABSOLUTE_SCORES else normalise(scores)))
+    return sum_of_shares(nonempty, shares, limit)
 
 
-def normalised(scores: Scores) -> Scores:
+def normalise(scores: Scores) -> Scores:
     """Scores from 0 to 1 by minimum and maximum; all 1 when they are equal."""
     low, high = scores.min(), scores.max()
     if high <= low:
         return np.ones(len(scores))
-    scaled: Scores = (scores - low) / (high - low)
-    return scaled
+    result: Scores = (scores - low) / (high - low)
+    return result
 
 
 def adaptive(
@@ -86,7 +86,7 @@ def adaptive(
     """Fuse by score with weights chosen for this query; an unknown kind uses the given weights."""
     own = weights_for(traits) or weights
     if traits.kind in KINDS_IN_WORDS:
-        sure = {one.lane: weight_of(one.lane, own) * exp(CONFIDENCE * one.above) for one in lists if one.above}
+        sure = {one.lane: weight_of(one.lane, own) * exp(CONFIDENCE * one.margin) for one in lists if one.margin}
         own = {**own, **sure}
     return score_sum(lists, own, traits, limit)
 
@@ -102,17 +102,17 @@ def intersection(
     lists: Sequence[RankedList], weights: Mapping[str, float], traits: QueryTraits, limit: int
 ) -> Sequence[Candidate]:
     """Fuse by reciprocal rank within three tiers: found by all lanes, by a dense lane, by another lane."""
-    filled = [ranked for ranked in lists if ranked.hits]
-    lanes_of = Counter(hit.id for ranked in filled for hit in ranked.hits)
-    dense = {hit.id for ranked in filled if ranked.lane.startswith(FILLER) for hit in ranked.hits}
+    nonempty = [ranking for ranking in lists if ranking.hits]
+    lanes_of = Counter(hit.id for ranking in nonempty for hit in ranking.hits)
+    dense = {hit.id for ranking in nonempty if ranking.lane.startswith(FILLER) for hit in ranking.hits}
 
     def lift(id_: str) -> float:
         lanes = lanes_of[id_]
-        tier = 2 if lanes == len(filled) > 1 else int(id_ in dense)
+        tier = 2 if lanes == len(nonempty) > 1 else int(id_ in dense)
         return tier * LIFT / lanes
 
     shares = [
-        [weight_of(ranked.lane, weights) / (RRF_K + rank) + lift(hit.id) for rank, hit in enumerate(ranked.hits, 1)]
-        for ranked in filled
+        [weight_of(ranking.lane, weights) / (RRF_K + rank) + lift(hit.id) for rank, hit in enumerate(ranking.hits, 1)]
+        for ranking in nonempty
     ]
-    return sum_of_shares(filled, shares, limit)
+    return sum_of_shares(nonempty, shares, limit)

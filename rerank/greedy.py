@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.frozen import frozen
 from treeline.graph.local_tree import local_tree
-from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange, scaled
+from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange, min_max
 
 PENALTY = 0.1  # 1 − λ; see docs/research/rerankers.md for the sweep
 
@@ -27,12 +27,12 @@ def nearness(distances: NDArray[np.float64]) -> NDArray[np.float64]:
 def greedy_order(scores: NDArray[np.float64], similar: NDArray[np.float64], penalty: float) -> list[int]:
     """Positions, best marginal score first; ties keep their order."""
     order: list[int] = []
-    left = scores.copy()
+    rest = scores.copy()
     worst = np.zeros(len(scores))
     for _ in range(len(scores)):
-        pick = int((left - penalty * worst).argmax())
+        pick = int((rest - penalty * worst).argmax())
         order.append(pick)
-        left[pick] = -np.inf
+        rest[pick] = -np.inf
         np.maximum(worst, similar[pick], out=worst)
     return order
 
@@ -49,11 +49,11 @@ class Greedy:
         head = candidates[:DEPTH]
         local = local_tree([candidate.address for candidate in head])
         scores = np.array([candidate.score for candidate in head])
-        order = greedy_order(scaled(scores), nearness(local.distances), self.penalty)
+        order = greedy_order(min_max(scores), nearness(local.distances), self.penalty)
         reasons = [""] * len(head)
-        for place, i in enumerate(order):
-            if place > i:
+        for rank, i in enumerate(order):
+            if rank > i:
                 reasons[i] = "gave way to results from elsewhere in the tree"
-            elif place < i:
+            elif rank < i:
                 reasons[i] = "farther in the tree from the results above"
         return arrange(candidates, order, reasons=reasons)

@@ -28,17 +28,17 @@ LANGUAGES = {
     "php": "php",
 }
 WORDS = {"go": "go", "node": "javascript", "py": "python", "ts": "typescript", "rb": "ruby"}  # after "in" alone
-ALIKE = {"javascript": "typescript", "typescript": "javascript"}  # each is useful to users of the other
+INTERCHANGEABLE = {"javascript": "typescript", "typescript": "javascript"}  # each is useful to users of the other
 ENOUGH_WORDS = 2  # other words that make a language at either end a wish for that language, not the topic
 ANY = "|".join(map(re.escape, LANGUAGES))
 SHORT = "|".join(WORDS)
-MENTIONED = re.compile(rf"(?<![\w.])(?:{ANY})(?![\w.])", re.IGNORECASE)
+MENTION = re.compile(rf"(?<![\w.])(?:{ANY})(?![\w.])", re.IGNORECASE)
 FIRST = re.compile(rf"^\s*({ANY})[\s:,]+(?=\w)", re.IGNORECASE)
 IN = re.compile(rf"[\s,(](?:in|using|with)\s+({ANY})(?![\w.-])[)?!]*", re.IGNORECASE)
 LAST = re.compile(rf"[\s,(](?:(?:for\s+)?({ANY})|(?:in|using|with)\s+({SHORT}))[)?!.]*\s*$", re.IGNORECASE)
 
 
-class Named(NamedTuple):
+class NamedLanguage(NamedTuple):
     """The language that a query asks for (empty: none), and the query without it.
 
     For "python version" the rest keeps the language, because it may be the topic.
@@ -49,19 +49,19 @@ class Named(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def named(question: str) -> Named:
+def named_language(question: str) -> NamedLanguage:
     """Detect a language at the start, at the end or after "in"; none if several are named or nothing else is."""
-    if len({LANGUAGES[word.lower()] for word in MENTIONED.findall(question)}) > 1:
-        return Named("", question)
+    if len({LANGUAGES[word.lower()] for word in MENTION.findall(question)}) > 1:
+        return NamedLanguage("", question)
     for pattern in (IN, FIRST, LAST):
-        found = pattern.search(question)
-        rest = f"{question[: found.start()]} {question[found.end() :]}".strip() if found else ""
+        match = pattern.search(question)
+        rest = f"{question[: match.start()]} {question[match.end() :]}".strip() if match else ""
         said = len(terms(rest))
-        if found and said:
-            word = next(filter(None, found.groups())).lower()
+        if match and said:
+            word = next(filter(None, match.groups())).lower()
             sure = said >= ENOUGH_WORDS or pattern is IN or word in WORDS
-            return Named(LANGUAGES.get(word) or WORDS[word], rest if sure else question)
-    return Named("", question)
+            return NamedLanguage(LANGUAGES.get(word) or WORDS[word], rest if sure else question)
+    return NamedLanguage("", question)
 
 
 def others(question: str, languages: Callable[[], Sequence[str]]) -> list[bool]:
@@ -69,9 +69,9 @@ def others(question: str, languages: Callable[[], Sequence[str]]) -> list[bool]:
 
     Empty if the query names none, or if no unit is written in it.
     """
-    wanted = named(question).language
-    if not wanted:
+    own = named_language(question).language
+    if not own:
         return []
-    welcome = {wanted, ALIKE.get(wanted, "")}
-    found = [language not in welcome for language in languages()]
-    return [] if all(found) or not any(found) else found
+    welcome = {own, INTERCHANGEABLE.get(own, "")}
+    result = [language not in welcome for language in languages()]
+    return [] if all(result) or not any(result) else result

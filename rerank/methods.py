@@ -11,7 +11,7 @@ from treeline.corpus.frozen import frozen
 from treeline.rerank.algorithms import Algorithm1, Algorithm2
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, Reranker, arrange
 from treeline.rerank.clustering import hyperbolic_kmeans, kmeans, spectral
-from treeline.rerank.cross_encoder import MODEL, CrossEncoded
+from treeline.rerank.cross_encoder import MODEL, CrossEncoding
 from treeline.rerank.greedy import Greedy
 from treeline.rerank.tree import DIVERSITY, TreeRanking
 
@@ -26,10 +26,10 @@ class RerankOptions:
     seed: int = 0
     cross_encoder: str = MODEL
     cross_encoder_depth: int = 30
-    without: frozenset[str] = frozenset()  # rules of the default to leave out
+    omit: frozenset[str] = frozenset()  # rules of the default to leave out
 
 
-def unchanged(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
+def keep_order(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
     """Keeps the order of fusion."""
     return arrange(candidates, [])
 
@@ -47,7 +47,7 @@ class RandomOrder:
 
 
 METHODS: Mapping[str, Callable[[RerankOptions], Reranker]] = {
-    "none": lambda o: unchanged,
+    "none": lambda o: keep_order,
     "algorithm1": lambda o: Algorithm1(hyperbolic_kmeans, o.clusters, o.seed),
     "algorithm1-kmeans": lambda o: Algorithm1(kmeans, o.clusters, o.seed),
     "algorithm1-spectral": lambda o: Algorithm1(spectral, o.clusters, o.seed),
@@ -56,8 +56,8 @@ METHODS: Mapping[str, Callable[[RerankOptions], Reranker]] = {
     "algorithm2-spectral": lambda o: Algorithm2(spectral, o.clusters, o.length, o.seed),
     "algorithm2-by-score": lambda o: Algorithm2(hyperbolic_kmeans, o.clusters, o.length, o.seed, by_score=True),
     "score-mass": lambda o: Algorithm2(hyperbolic_kmeans, o.clusters, o.length, o.seed, by_score=True, weigh=sum),
-    "tree": lambda o: TreeRanking(o.diversity, o.without),
+    "tree": lambda o: TreeRanking(o.diversity, o.omit),
     "greedy": lambda o: Greedy(),
-    "cross-encoder": lambda o: CrossEncoded(o.cross_encoder, o.cross_encoder_depth),
+    "cross-encoder": lambda o: CrossEncoding(o.cross_encoder, o.cross_encoder_depth),
     "random": lambda o: RandomOrder(o.seed),
 }

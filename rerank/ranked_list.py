@@ -31,13 +31,13 @@ class RankedList:
     lane: str
     hits: Sequence[Hit]
     stages: Sequence[str] = field(default=())
-    above: float = 0.0  # its best score less the usual one: the lane's confidence
+    margin: float = 0.0  # its best score less the usual one: the lane's confidence
 
 
 def weight_of(lane: str, weights: Mapping[str, float]) -> float:
     """A lane's weight; a second dense lane (`dense:NAME`) weighs as much as `dense` unless it has its own."""
-    found = weights.get(lane)
-    return weights.get(lane.partition(":")[0], 1.0) if found is None else found
+    weight = weights.get(lane)
+    return weights.get(lane.partition(":")[0], 1.0) if weight is None else weight
 
 
 def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limit: int) -> Sequence[Candidate]:
@@ -46,31 +46,33 @@ def sum_of_shares(lists: Sequence[RankedList], shares: Sequence[ArrayLike], limi
     First seen reads the lists side by side: all first places in the order of the lists, then all second places. After
     the first `limit` follow those of the rest that are in the first few of a list, for the re-ranker.
     """
-    filled = [(ranked, np.asarray(own, np.float64)) for ranked, own in zip(lists, shares, strict=True) if ranked.hits]
-    if not filled:
+    nonempty = [
+        (ranking, np.asarray(own, np.float64)) for ranking, own in zip(lists, shares, strict=True) if ranking.hits
+    ]
+    if not nonempty:
         return []
-    table, rows = align([ranked.hits for ranked, _ in filled])
-    known, which = _numbered(np.concatenate(rows))
-    totals: Scores = np.bincount(which, np.concatenate([own for _, own in filled]))  # type: ignore[assignment]
+    table, rows = align([ranking.hits for ranking, _ in nonempty])
+    known, which = _number(np.concatenate(rows))
+    totals: Scores = np.bincount(which, np.concatenate([own for _, own in nonempty]))  # type: ignore[assignment]
     places = _places(which, rows, len(known))
-    turns = places * len(filled) + np.arange(len(filled))[:, None]
-    seen = turns.view(np.uint64).min(axis=0)  # ABSENT is negative, so as unsigned it sorts last
-    heads = seen < LANE_HEAD * len(filled)
+    turns = places * len(nonempty) + np.arange(len(nonempty))[:, None]
+    first = turns.view(np.uint64).min(axis=0)  # ABSENT is negative, so as unsigned it sorts last
+    heads = first < LANE_HEAD * len(nonempty)
     best = _best(totals, limit, heads)
-    best = best[np.lexsort((seen[best], -totals[best]))]
+    best = best[np.lexsort((first[best], -totals[best]))]
     best = best[(np.arange(len(best)) < limit) | heads[best]]
-    given = [_given(*one, at) for one, at in zip(filled, places[:, best], strict=True)]
-    return Candidates(Hits(table, known[best], totals[best]), given)
+    evidence = [_evidence(*one, at) for one, at in zip(nonempty, places[:, best], strict=True)]
+    return Candidates(Hits(table, known[best], totals[best]), evidence)
 
 
-def _numbered(rows: Rows) -> tuple[Rows, Positions]:
+def _number(rows: Rows) -> tuple[Rows, Positions]:
     """The distinct rows, and for each row its number among them."""
     order = rows.argsort()
-    ordered = rows[order]
-    first = run_starts(ordered)
+    in_order = rows[order]
+    first = run_starts(in_order)
     which = np.empty_like(order)
     which[order] = first.cumsum() - 1
-    return ordered[first], which
+    return in_order[first], which
 
 
 def _places(which: Positions, lists: Sequence[Rows], known: int) -> Positions:
@@ -92,7 +94,7 @@ def _best(totals: Scores, limit: int, also: NDArray[np.bool_]) -> Positions:
     return best
 
 
-def _given(ranked: RankedList, shares: Scores, places: Positions) -> Evidence:
+def _evidence(ranking: RankedList, shares: Scores, places: Positions) -> Evidence:
     """The list's evidence for the candidates at these positions."""
-    listed = LaneColumns(np.arange(1, len(shares) + 1), Hits.of(ranked.hits).scores, shares, ranked.stages)
-    return Evidence(ranked.lane, places, listed)
+    columns = LaneColumns(np.arange(1, len(shares) + 1), Hits.of(ranking.hits).scores, shares, ranking.stages)
+    return Evidence(ranking.lane, places, columns)

@@ -64,5 +64,5 @@ def reranker(name: str = "default", options: RerankOptions | None = None) -> Rer
 
         if base != DEFAULT or rule not in RULE_NAMES:
             raise InputError(f"the method {base!r} has no rule {rule!r}", f"choose from {', '.join(RULE_NAMES)}")
-        options = replace(options, without=frozenset({rule}))
+        options = replace(options, omit=frozenset({rule}))
     return METHODS[base](options)

@@ -32,9 +32,9 @@ from treeline.rerank.evidence import (
     label_match,
     label_words,
     lists_changes,
+    old_versions,
     path_facts,
     query_words,
-    superseded,
 )
 from treeline.rerank.language import others
 
@@ -127,13 +127,13 @@ class Columns:
     @cached_property
     def symbol(self) -> str:
         """The query as a dotted name."""
-        return dotted(self.query.removesuffix("()"))
+        return dotted_name(self.query.removesuffix("()"))
 
     @cached_property
     def symbols_in_sentence(self) -> frozenset[str]:
         """The names in a sentence: those that are written like identifiers, or with a capital letter."""
-        written = (last_part(dotted(symbol)) for symbol in self.context.symbols)
-        return frozenset([*written, *NAME_IN_SENTENCE.findall(self.query)])
+        names = (last_part(dotted_name(symbol)) for symbol in self.context.symbols)
+        return frozenset([*names, *NAME_IN_SENTENCE.findall(self.query)])
 
     @cached_property
     def is_broad(self) -> bool:
@@ -174,14 +174,14 @@ class Columns:
     def roles(self) -> NDArray[np.object_]:
         """The role that each file loses most for unless the query asks for it, by the name of its rule; or empty."""
         asks_for_tests, documents = ASKED_FOR.search(self.query) is not None, asks_for_documents(self.query)
-        old = superseded(self.paths, self.repo_of_file, self.query)
+        old = old_versions(self.paths, self.repo_of_file, self.query)
         roles = np.full(len(self.paths), "", dtype=np.object_)
         rows = zip(self.paths, self.language_of_file, self.facts, old, strict=True)
         for number, (path, language, fact, is_old) in enumerate(rows):
             is_document = language in DOCUMENTS
             role = ""
             if not (documents if is_document else asks_for_tests):
-                role = "tests" if fact.aside else "index-files" if fact.re_exports else "documents" * is_document
+                role = "tests" if fact.is_test_like else "index-files" if fact.re_exports else "documents" * is_document
             if is_old and role != "tests":
                 role = "old-versions"
             roles[number] = "changelogs" if lists_changes(path, language, self.query) else role
@@ -274,7 +274,7 @@ def letters(name: str) -> str:
     return NO_LETTER.sub("", name.lower())
 
 
-def dotted(name: str) -> str:
+def dotted_name(name: str) -> str:
     return JOINTS.sub(".", name)
 
 
@@ -347,8 +347,8 @@ def re_exports(columns: Columns) -> Floats | None:
 def support(columns: Columns) -> Floats:
     """The squares of the scores of a file's further units, each counting half of the one before."""
     earlier = before(columns.files, (-columns.fused).argsort(kind="stable"))
-    added = np.where(earlier > 0, FADING ** (earlier - 1.0) * columns.fused**2, 0.0)
-    sums = np.bincount(columns.files, added, len(columns.paths)).astype(np.float64)
+    gains = np.where(earlier > 0, FADING ** (earlier - 1.0) * columns.fused**2, 0.0)
+    sums = np.bincount(columns.files, gains, len(columns.paths)).astype(np.float64)
     if not asks_for_documents(columns.query):
         sums *= np.where([language in DOCUMENTS for language in columns.language_of_file], DOCUMENT_SUPPORT, 1.0)
     return sums[columns.files]
@@ -497,14 +497,14 @@ def repository_share(columns: Columns) -> Floats | None:
     """Earlier results of the repository, in parts of the ranks that it is entitled to by its share."""
     if not columns.spreads or not columns.repos.any():
         return None
-    entitled = np.maximum(1.0, PAGE * shares(columns.repos, columns.fused))[columns.repos]
-    return np.minimum(before(columns.repos, columns.order) / entitled, MOST_STEPS)
+    ranks = np.maximum(1.0, PAGE * shares(columns.repos, columns.fused))[columns.repos]
+    return np.minimum(before(columns.repos, columns.order) / ranks, MOST_STEPS)
 
 
 def repository(columns: Columns) -> Floats | None:
     """Earlier results of the repository, which is entitled to one rank. By its share the 99 questions lose .004 of NDCG
     within (p = .01), because a repository with many weak matches holds more than it should."""
-    return capped(columns, columns.repos) if columns.spreads and columns.repos.any() else None
+    return steps(columns, columns.repos) if columns.spreads and columns.repos.any() else None
 
 
 def file(columns: Columns) -> Floats:
@@ -516,14 +516,14 @@ def broad_question(columns: Columns) -> Floats | None:
 
 
 def file_of_functions(columns: Columns) -> Floats | None:
-    return capped(columns, columns.files) if columns.spreads and columns.radius >= FILE else None
+    return steps(columns, columns.files) if columns.spreads and columns.radius >= FILE else None
 
 
 def owner(columns: Columns) -> Floats | None:
-    return capped(columns, columns.classes) if columns.spreads and columns.radius >= CLASS else None
+    return steps(columns, columns.classes) if columns.spreads and columns.radius >= CLASS else None
 
 
-def capped(columns: Columns, groups: Positions) -> Floats:
+def steps(columns: Columns, groups: Positions) -> Floats:
     return np.minimum(before(groups, columns.order), MOST_STEPS).astype(np.float64)
 
 

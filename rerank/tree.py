@@ -31,7 +31,7 @@ from treeline.rerank.candidates import (
     Positions,
     RerankContext,
     arrange,
-    scaled,
+    min_max,
 )
 from treeline.rerank.rules import CLASS, DIVISORS, PAGE, REPOSITORY, RULES, Columns, Rule, shares
 
@@ -44,10 +44,10 @@ Gain = tuple[Rule, Floats]  # what a rule adds to each score
 @frozen
 class TreeRanking:
     """`diversity` goes from 0, the fused order, to 1, the best of each cluster first (the paper's Algorithm 1);
-    `without` are names of rules to leave out."""
+    `omit` are names of rules to leave out."""
 
     diversity: float = DIVERSITY
-    without: frozenset[str] = frozenset()
+    omit: frozenset[str] = frozenset()
 
     @property
     def strength(self) -> float:
@@ -59,7 +59,7 @@ class TreeRanking:
         if not head or self.diversity <= 0.0 or context.kind == "structural":
             return arrange(candidates, [])
         # What comes after the usual depth is in the first few of a lane. It must not stretch the scale.
-        columns = Columns(head, scaled(np.maximum(head.scores, head.scores[:DEPTH].min())), context)
+        columns = Columns(head, min_max(np.maximum(head.scores, head.scores[:DEPTH].min())), context)
         gains = self.gains(columns)
         divisors = self.divisors(columns)
         scores = columns.scores
@@ -87,7 +87,7 @@ class TreeRanking:
 
     def _applicable(self, rules: Sequence[Rule], columns: Columns) -> list[Rule]:
         scopes = ("any", "files" if columns.has_files else "functions")
-        return [rule for rule in rules if rule.scope in scopes and rule.name not in self.without]
+        return [rule for rule in rules if rule.scope in scopes and rule.name not in self.omit]
 
 
 def explain(columns: Columns, order: Positions, gains: Sequence[Gain], divisors: Floats) -> Labels:
@@ -101,19 +101,19 @@ def explain(columns: Columns, order: Positions, gains: Sequence[Gain], divisors:
     for position, (rank, file, cluster) in enumerate(
         zip(ranks.tolist(), columns.files.tolist(), clusters.tolist(), strict=True)
     ):
-        moved = position - rank
+        shift = position - rank
         said = [
             rule.said(columns, position, float(values[position]))
             for rule, values in gains
             if abs(values[position]) >= LEAST_SHOWN
         ]
-        if not (moved or said):
+        if not (shift or said):
             continue
-        if moved < 0 and divisors[position] > 1.0:
+        if shift < 0 and divisors[position] > 1.0:
             said.insert(0, "results from elsewhere in the tree go first")
-        elif moved < 0 <= sums[position]:
+        elif shift < 0 <= sums[position]:
             said.insert(0, "others gained more")
-        elif sums[position] <= 0 < moved:
+        elif sums[position] <= 0 < shift:
             said.insert(0, "others lost more")
         label = columns.repo_of_file[file] if columns.radius == REPOSITORY else columns.paths[file].rpartition("/")[2]
         owner = columns.names[position].rpartition(".")[0]
@@ -121,6 +121,6 @@ def explain(columns: Columns, order: Positions, gains: Sequence[Gain], divisors:
             label = f"{owner} in {label}"
         part = parts[cluster]
         said.append(f"{label} holds {part:.0%} of the relevance, {PAGE * part:.1f} of {PAGE} places")
-        direction = "raised" if moved > 0 else "lowered" if moved < 0 else "same rank"
+        direction = "raised" if shift > 0 else "lowered" if shift < 0 else "same rank"
         reasons[position] = f"{direction}: {'; '.join(said)}"
     return reasons

@@ -126,7 +126,7 @@ def apply(candidates: Sequence[Candidate], earned: dict[str, Lift]) -> Candidate
     for new, old in enumerate(order.tolist()):
         if ids[old] in earned:
             reasons[old] = explain(reasons[old], earned[ids[old]], old - new)
-    return table.voted(order, reasons)
+    return table.with_votes(order, reasons)
 
 
 def explain(reason: str, lift: Lift, up: int) -> str:

@@ -18,7 +18,7 @@ from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
-from treeline.rerank.language import ALIKE, LANGUAGES, WORDS, Named, named
+from treeline.rerank.language import INTERCHANGEABLE, LANGUAGES, WORDS, NamedLanguage, named_language
 from treeline.rerank.ranked_list import QueryTraits
 from treeline.rerank.registry import fusion
 from treeline.search.executor import Run
@@ -126,7 +126,7 @@ class Plan:
     phrases: tuple[str, ...]  # quoted text that every result must contain
     regex: str  # a pattern that every result must match
     corrections: Corrections
-    language: Named  # the language that the text names, and the text without it
+    language: NamedLanguage  # the language that the text names, and the text without it
     route: Route
     lanes: tuple[str, ...]
     depth: int  # results that each lane brings
@@ -190,13 +190,13 @@ class Planner:
             phrases=() if way.relations or way.location else parts.phrases,
             regex=parts.regex,
             corrections=corrections,
-            language=Named("", ""),
+            language=NamedLanguage("", ""),
             route=way,
             lanes=tuple(self._lanes(query.mode, way, parts) if lanes is None else lanes),
             depth=DEEPER * depth if parts.without else depth,
             limit=max(query.offset + query.k, self._settings.rerank_depth),
         )
-        return replace(plan, language=named(plan.text))
+        return replace(plan, language=named_language(plan.text))
 
     def hints(self, plan: Plan, *, found: bool, excluded: bool) -> list[str]:
         """Sentences about what the index does not have: the query's filters if nothing was found, else its language.
@@ -256,7 +256,7 @@ class Planner:
         if not wanted or rest == plan.text:  # no language named, or the word may be the topic
             return []
         languages = self._facets.get("language", {})
-        there = wanted in languages or ALIKE.get(wanted) in languages
+        there = wanted in languages or INTERCHANGEABLE.get(wanted) in languages
         return [] if there or not languages else [_missing("language", wanted, languages)]
 
     @cached_property

@@ -15,7 +15,7 @@ import numpy as np
 
 from treeline.corpus.function import Function
 from treeline.encoder.pairs import PairReader
-from treeline.rerank.candidates import DEPTH, Candidate, Candidates, scaled
+from treeline.rerank.candidates import DEPTH, Candidate, Candidates, min_max
 
 READING = "reading"  # the lane's name in explanations
 
@@ -44,6 +44,6 @@ def read(
     if len(places) < 2:
         return candidates
     scores = reader.scores(question, [bodies[table.ids[place]] for place in places]).astype(np.float64)
-    relative = scaled(scores)
+    relative = min_max(scores)
     span = np.ptp(table.scores[:DEPTH])
     return table.with_lane(READING, places, scores, reader.weight * span * (relative - relative.mean()))

@@ -213,7 +213,7 @@ class Searcher:
         lanes = results.leading
         every = len(results.found) if lanes else limit
         fused = Candidates.of(fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, every))
-        return fused.led_by(lanes, ranked=PATH in lanes).split(limit)[0] if lanes else fused
+        return fused.put_first(lanes, by_rank=PATH in lanes).split(limit)[0] if lanes else fused
 
     def rerank(
         self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"

@@ -25,7 +25,6 @@ PARTICIPLES_LEFT = {
     "encoder": 90,
     "eval": 80,
     "ingest": 105,
-    "rerank": 130,
     "search": 105,
     "service": 80,
 }

@@ -119,7 +119,7 @@ def graph_lane(
             seeds, stage = _by_words(engine, graph, text, filters), BY_WORDS
         reached = chain(_units(units, names, stage), _around(graph, seeds, stage, names, units))
     found = _first(_located(engine, ((id_, trust * score, why) for id_, score, why in reached), filters), k)
-    return replace(found, above=SURE if names and trust == 1.0 and route.words == 1 else 0.0)
+    return replace(found, margin=SURE if names and trust == 1.0 and route.words == 1 else 0.0)
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:

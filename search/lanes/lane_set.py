@@ -144,7 +144,7 @@ def dense_lane(
     hits = engine.knn(vector, k, filters, index_name)
     if encoder.usual is None or not len(hits):
         return RankedList(lane, hits)
-    return RankedList(lane, hits, above=hits[0].score - encoder.usual)
+    return RankedList(lane, hits, margin=hits[0].score - encoder.usual)
 
 
 @frozen

@@ -13,7 +13,7 @@ from tests.search.small_index import NAME, shipped, small_store
 from treeline.corpus import hub
 from treeline.corpus.errors import InputError
 from treeline.rerank.candidates import Candidate, RerankContext
-from treeline.rerank.cross_encoder import CrossEncoded, load
+from treeline.rerank.cross_encoder import CrossEncoding, load
 from treeline.search.executor import Executor
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
@@ -50,7 +50,7 @@ def test_it_moves_the_top_by_the_models_scores_and_leaves_the_rest(model: str) -
 
     def found(fused: Sequence[float]) -> Sequence[Candidate]:
         candidates = [one._replace(score=score) for one, score in zip(near, fused, strict=True)]
-        return CrossEncoded(model, depth=3)(candidates, RerankContext("sort list", texts=lambda ids: texts))
+        return CrossEncoding(model, depth=3)(candidates, RerankContext("sort list", texts=lambda ids: texts))
 
     even = found([0.9, 0.9, 0.9, 0.1])
     assert [candidate.id for candidate in even] == [*(f"id{i}" for i in best_first), "id3"]
@@ -73,15 +73,15 @@ def test_a_search_uses_the_model_and_the_depth_of_the_settings(
 
 def test_a_model_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can be loaded"):
-        CrossEncoded(str(tmp_path))(
+        CrossEncoding(str(tmp_path))(
             ranked([address("o/a", "f.py", "f")]), RerankContext("q", texts=lambda ids: ["text"])
         )
 
 
 def test_without_texts_it_says_so() -> None:
     with pytest.raises(InputError, match="text"):
-        CrossEncoded()(ranked([address("o/a", "f.py", "f")]), CONTEXT)
-    assert CrossEncoded()([], CONTEXT) == []
+        CrossEncoding()(ranked([address("o/a", "f.py", "f")]), CONTEXT)
+    assert CrossEncoding()([], CONTEXT) == []
 
 
 def test_a_hub_that_is_away_leaves_the_list_as_it_was_and_says_so(

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from treeline.rerank.expansion import EXTRA, KEPT, expand, related_terms, weights
+from treeline.rerank.expansion import EXTRA, REPETITIONS, expand, related_terms, weights
 
 FIRST = [["retri", "backoff", "sleep", "attempt"], ["retri", "backoff", "delay", "sleep"]] * 5
 REST = [["retri", "button", "click", "window"], ["number", "string", "window"]] * 10
@@ -20,9 +20,9 @@ def test_terms_that_mark_the_first_results_are_added() -> None:
 
 def test_the_terms_of_the_question_are_kept_and_not_added_again() -> None:
     words = expand(["retri", "backoff"], FIRST + REST)
-    assert words[: 2 * KEPT] == ["retri"] * KEPT + ["backoff"] * KEPT
-    assert not {"retri", "backoff"} & set(words[2 * KEPT :])
-    assert len(words) <= 2 * KEPT + EXTRA
+    assert words[: 2 * REPETITIONS] == ["retri"] * REPETITIONS + ["backoff"] * REPETITIONS
+    assert not {"retri", "backoff"} & set(words[2 * REPETITIONS :])
+    assert len(words) <= 2 * REPETITIONS + EXTRA
 
 
 def test_as_many_terms_are_added_however_many_the_question_has() -> None:
@@ -33,8 +33,8 @@ def test_as_many_terms_are_added_however_many_the_question_has() -> None:
 
 
 def test_without_results_the_question_stays_as_it_is() -> None:
-    assert expand(["retri"], []) == ["retri"] * KEPT
-    assert expand(["retri"], [[], []]) == ["retri"] * KEPT
+    assert expand(["retri"], []) == ["retri"] * REPETITIONS
+    assert expand(["retri"], [[], []]) == ["retri"] * REPETITIONS
     assert expand([], []) == []
 
 

@@ -16,7 +16,7 @@ from treeline.rerank.fusion import (
     MOST_DENSE,
     adaptive,
     intersection,
-    normalised,
+    normalise,
     rrf,
     score_sum,
     weights_for,
@@ -118,11 +118,11 @@ def test_what_one_lane_ranks_first_follows_the_limit(method: str) -> None:
 
 
 def test_scores_are_brought_to_zero_and_one() -> None:
-    assert normalised(np.array([30.0, 20.0, 10.0])).tolist() == [1.0, 0.5, 0.0]
+    assert normalise(np.array([30.0, 20.0, 10.0])).tolist() == [1.0, 0.5, 0.0]
 
 
 def test_equal_scores_all_count_in_full() -> None:
-    assert normalised(np.array([0.7, 0.7])).tolist() == [1.0, 1.0]
+    assert normalise(np.array([0.7, 0.7])).tolist() == [1.0, 1.0]
 
 
 def test_a_lane_whose_scores_mean_something_keeps_them() -> None:
@@ -199,7 +199,7 @@ def test_a_lane_that_is_surer_than_usual_is_believed_more() -> None:
     keyword, dense = ranked("keyword", "XYZ"), ranked("dense", "YXZ")
     shares = {}
     for above in (-0.2, 0.0, 0.2):
-        lists = [keyword, replace(dense, above=above)]
+        lists = [keyword, replace(dense, margin=above)]
         (best, *_) = adaptive(lists, {}, QueryTraits("conceptual", 6), 3)
         shares[above] = best.score
         assert adaptive(lists, {}, QueryTraits("identifier", 1), 1)[0].id == "X"

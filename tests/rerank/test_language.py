@@ -6,7 +6,7 @@ import pytest
 
 from treeline.corpus.function import Address
 from treeline.rerank.candidates import Candidate, Contribution, RerankContext
-from treeline.rerank.language import named, others
+from treeline.rerank.language import named_language, others
 from treeline.rerank.tree import TreeRanking
 
 QUESTION = "read a file"
@@ -32,7 +32,7 @@ QUESTION = "read a file"
     ],
 )
 def test_a_language_is_named_first_or_last_or_after_in(question: str, language: str, rest: str) -> None:
-    wanted = named(question)
+    wanted = named_language(question)
     assert wanted.language == language
     assert wanted.rest.split() == rest.split()
 
@@ -55,7 +55,7 @@ def test_a_language_is_named_first_or_last_or_after_in(question: str, language: 
     ],
 )
 def test_a_language_that_is_part_of_the_matter_is_not_asked_for(question: str) -> None:
-    assert named(question) == ("", question)
+    assert named_language(question) == ("", question)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_language_that_is_part_of_the_matter_is_not_asked_for(question: str) -
 )
 def test_a_long_question_is_read_at_once(text: str) -> None:
     begin = process_time()
-    named(f"a {text} b")
+    named_language(f"a {text} b")
     assert process_time() - begin < 5  # it takes milliseconds; what looks again from every place takes minutes
 
 

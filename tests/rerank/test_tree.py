@@ -15,7 +15,7 @@ from treeline.graph.embedding import embed
 from treeline.graph.hyperbolic import distance, distances
 from treeline.graph.local_tree import local_tree as whole_tree
 from treeline.rerank.candidates import Candidate, Candidates, Contribution, RerankContext
-from treeline.rerank.evidence import label_match, lists_changes, path_facts, query_words, superseded
+from treeline.rerank.evidence import label_match, lists_changes, old_versions, path_facts, query_words
 from treeline.rerank.rules import CLASS, DIVISORS, FILE, REPOSITORY, Columns
 from treeline.rerank.tree import TreeRanking
 
@@ -180,7 +180,7 @@ def test_tests_examples_vendored_and_generated_files_follow_the_real_thing(path:
     ["contest.py", "latest/app.py", "attestation.go", "spectrum.py", "doctor.py", "a/latest/b.py", "fastest/x.go"],
 )
 def test_a_name_that_only_looks_like_a_test_does_not(path: str) -> None:
-    assert not path_facts(path).aside
+    assert not path_facts(path).is_test_like
 
 
 def document(number: int, path: str, name: str, score: float) -> Candidate:
@@ -442,9 +442,9 @@ def test_an_old_version_follows_the_new_one_unless_it_is_asked_for() -> None:
 
 def test_an_old_version_of_a_file_follows_the_newest_unless_it_is_asked_for() -> None:
     paths = ["specs/tool-1.9.2-1.spec", "specs/tool-1.10.0-1.spec", "specs/other-1.1.0.spec", "v2/migrations/v01.py"]
-    assert superseded(paths, ["o/r"] * 4, "dependencies") == [True, False, False, False]
-    assert superseded(paths, ["o/r"] * 4, "dependencies of 1.9.2-1") == [False] * 4
-    assert superseded(paths, ["o/a", "o/b", "o/c", "o/d"], "dependencies") == [False] * 4
+    assert old_versions(paths, ["o/r"] * 4, "dependencies") == [True, False, False, False]
+    assert old_versions(paths, ["o/r"] * 4, "dependencies of 1.9.2-1") == [False] * 4
+    assert old_versions(paths, ["o/a", "o/b", "o/c", "o/d"], "dependencies") == [False] * 4
 
 
 def test_words_of_the_query_that_are_one_word_in_a_file_name_meet_it() -> None:

@@ -17,7 +17,7 @@ from treeline.graph import callgraph
 from treeline.graph.callgraph.build import build
 from treeline.graph.references import FileFacts
 from treeline.graph.tree import dump, grow
-from treeline.rerank.language import named
+from treeline.rerank.language import named_language
 from treeline.search.executor import Inline
 from treeline.search.plan import Plan, Planner, route
 from treeline.search.query import Query
@@ -123,7 +123,9 @@ def plan_of(text: str, *, unsure: bool = False) -> Plan:
     """The plan of a query in words, as if an index had made it."""
     way = route(text)
     corrections = Corrections(text, unsure=unsure)
-    return Plan(Query(text), text, NO_FILTERS, (), (), "", corrections, named(text), way, way.lanes(), 300, 100)
+    return Plan(
+        Query(text), text, NO_FILTERS, (), (), "", corrections, named_language(text), way, way.lanes(), 300, 100
+    )
 
 
 class EmptyIndex:
