@@ -21,7 +21,7 @@ from treeline.search.query import Query
 from treeline.search.spelling import Corrections
 from treeline.search.structural_answer import Exact
 
-WHOLES = frozenset({"file", "class", "interface", "type", "enum", "section"})  # kinds that have units inside them
+CONTAINERS = frozenset({"file", "class", "interface", "type", "enum", "section"})  # kinds that have units inside them
 MEMBERS = 3  # shown under a whole
 SIGNATURE = 160  # characters
 SIGNATURE_LINES = 24
@@ -66,8 +66,8 @@ class Answer:
     relaxed: tuple[str, ...]
     degraded: tuple[Degradation, ...]
     timings: Mapping[str, float]  # milliseconds per stage, and `total`
-    ranked: Sequence[Candidate] = ()  # the whole list as far as it was ranked; `results` is one page of it
-    found: HitCounts = field(default_factory=partial(distinct, ()))  # everything that the lanes found
+    candidates: Sequence[Candidate] = ()  # the whole list as far as it was ranked; `results` is one page of it
+    hits: HitCounts = field(default_factory=partial(distinct, ()))  # everything that the lanes found
     exact: Exact | None = None  # what the call graph answers to a structural question; its functions lead the list
     no_match: str = ""  # a sentence where no function has any of the words, not even a near spelling of one
     hints: tuple[str, ...] = ()  # what was asked for that is not in the index, and what is near it
@@ -97,21 +97,21 @@ class Answer:
         return self.exact.headings if self.exact else {}
 
 
-def inside(page: Sequence[Candidate], ranked: Sequence[Candidate]) -> dict[str, list[Candidate]]:
+def inside(page: Sequence[Candidate], candidates: Sequence[Candidate]) -> dict[str, list[Candidate]]:
     """For each whole on a page, by its id, the best of the ranked candidates inside it, by score."""
-    wholes = [one for one in page if one.address.kind in WHOLES]
-    if not wholes:
+    containers = [one for one in page if one.address.kind in CONTAINERS]
+    if not containers:
         return {}
-    table = Candidates.of(ranked)
+    table = Candidates.of(candidates)
     by_file: dict[tuple[str, str], list[int]] = {}
-    for place, file in enumerate(zip(table.parts("repo"), table.parts("path"), strict=True)):
-        by_file.setdefault(file, []).append(place)
-    found = {}
-    for whole in wholes:
-        places = by_file.get((whole.address.repo, whole.address.path), ())
-        units = [one for one in map(table.__getitem__, places) if contains(whole.address, one.address)]
-        found[whole.id] = sorted(units, key=lambda one: -one.score)[:MEMBERS]
-    return found
+    for position, file in enumerate(zip(table.parts("repo"), table.parts("path"), strict=True)):
+        by_file.setdefault(file, []).append(position)
+    members = {}
+    for container in containers:
+        positions = by_file.get((container.address.repo, container.address.path), ())
+        units = [one for one in map(table.__getitem__, positions) if contains(container.address, one.address)]
+        members[container.id] = sorted(units, key=lambda one: -one.score)[:MEMBERS]
+    return members
 
 
 def contains(whole: Address, unit: Address) -> bool:
@@ -142,7 +142,7 @@ def joined_head(lines: Sequence[str]) -> tuple[str, int]:
     `def f(`, `    a,`, `):` is `def f(a):`. Brackets that do not close within a few lines belong to something else
     than a signature; the first line then stands alone.
     """
-    taken: list[str] = []
+    pieces: list[str] = []
     depth = 0
     for line in lines[:SIGNATURE_LINES]:
         if len(line) > SIGNATURE_LINE_LENGTH:
@@ -150,15 +150,15 @@ def joined_head(lines: Sequence[str]) -> tuple[str, int]:
         code = COMMENT.sub("", line)
         bare = STRING.sub("", code)
         depth += sum(map(bare.count, "([")) - sum(map(bare.count, ")]"))
-        taken.append(code.strip())
+        pieces.append(code.strip())
         if depth <= 0:
             break
-    if depth > 0 or len(taken) == 1:
+    if depth > 0 or len(pieces) == 1:
         return lines[0].strip(), 1
-    text = " ".join(filter(None, taken))
+    text = " ".join(filter(None, pieces))
     for space, none in (("( ", "("), ("[ ", "["), (", )", ")"), (", ]", "]"), (" )", ")"), (" ]", "]")):
         text = text.replace(space, none)
-    return text, len(taken)
+    return text, len(pieces)
 
 
 class AnswerCache:
@@ -186,14 +186,14 @@ class AnswerCache:
             if generation != self._generation:
                 self._answers.clear()
                 self._generation = generation
-            kept = self._answers.get(key)
-            if kept is not None and explain and not kept.query.explain:
-                kept = None
-            if kept is not None:
+            cached = self._answers.get(key)
+            if cached is not None and explain and not cached.query.explain:
+                cached = None
+            if cached is not None:
                 self._answers.move_to_end(key)
-        if kept is not None:
+        if cached is not None:
             took = (time.perf_counter() - begin) * 1_000
-            return replace(kept, timings={"cache": took, "total": took})
+            return replace(cached, timings={"cache": took, "total": took})
         answer = search()
         if not answer.degraded and not answer.corrections.unsure:
             with self._lock:

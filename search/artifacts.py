@@ -21,9 +21,9 @@ VECTORS_AT_ONCE = 10_000
 
 def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None:
     """An artifact as stored, or built now if it was left out; `cache` is a folder to keep it in."""
-    stored = engine.artifact(name)
-    if stored or name not in MAKERS or engine.artifact(facts.ARTIFACT) is None:
-        return stored
+    content = engine.artifact(name)
+    if content or name not in MAKERS or engine.artifact(facts.ARTIFACT) is None:
+        return content
     file = None
     if cache is not None:
         digest = blake2b(engine.info.identity.encode(), digest_size=8).hexdigest()
@@ -48,8 +48,8 @@ def _callgraph(engine: Engine) -> bytes:
 
 def _facts(engine: Engine) -> Iterator[FileFacts]:
     with closing(facts.open_state(engine.artifact(facts.ARTIFACT) or b"")) as database:
-        packed = facts.packed_facts(database)
-    for repo, pieces in packed.items():
+        by_repo = facts.packed_facts(database)
+    for repo, pieces in by_repo.items():
         for piece in pieces:
             yield from facts.unpack_facts(repo, piece)
 

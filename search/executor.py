@@ -72,16 +72,16 @@ class _Call:
     value: object = None
     error: Exception | None = None
     milliseconds: float = 0.0
-    begun: bool = False
-    finished: bool = False
+    is_begun: bool = False
+    is_finished: bool = False
     overdue: bool = False
 
     def run(self) -> None:
         """Run in this thread, unless another thread has begun it or nobody waits for it any more."""
         with self.pool.lock:
-            if self.begun or self.overdue:
+            if self.is_begun or self.overdue:
                 return
-            self.begun = True
+            self.is_begun = True
         begin = perf_counter()
         try:
             self.value = self.context.run(self.work)
@@ -89,19 +89,19 @@ class _Call:
             self.error = error
         self.milliseconds = (perf_counter() - begin) * 1000
         with self.pool.lock:
-            self.finished = True
+            self.is_finished = True
             self.pool.overdue -= self.overdue
         self.replies.put(self)
 
     def give_up(self) -> bool:
         """Mark as overdue; False when it has just finished after all."""
         with self.pool.lock:
-            if self.finished:
+            if self.is_finished:
                 return False
             self.overdue = True
-            if self.begun:
+            if self.is_begun:
                 self.pool.overdue += 1
-                self.pool.probed = perf_counter()
+                self.pool.last_probe = perf_counter()
             return True
 
 
@@ -113,27 +113,27 @@ class _Pool:
     size: int
     tasks: SimpleQueue[Sequence[_Call] | None] = field(default_factory=SimpleQueue)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    started: int = 0
+    thread_count: int = 0
     waiting: int = 0  # idle threads, less the tasks already queued for them
     overdue: int = 0  # calls past their timeout that still run
-    probed: float = 0.0
+    last_probe: float = 0.0
 
     def admits(self) -> bool:
         """Whether to call again: not while too many calls of this name hang, except now and then."""
         with self.lock:
             if self.overdue >= min(OVERDUE, self.size):
                 now = perf_counter()
-                if now - self.probed < PROBE_EVERY or self.overdue >= self.size:
+                if now - self.last_probe < PROBE_EVERY or self.overdue >= self.size:
                     return False
-                self.probed = now
+                self.last_probe = now
             return True
 
     def submit(self, calls: Sequence[_Call]) -> None:
         """Hand the calls to a thread, one after the other."""
         with self.lock:
             self.waiting -= 1
-            if self.waiting < 0 and self.started < self.size:
-                self.started += 1
+            if self.waiting < 0 and self.thread_count < self.size:
+                self.thread_count += 1
                 self.waiting += 1
                 threading.Thread(target=self._work, name=f"lane-{self.name}", daemon=True).start()
         self.tasks.put(calls)
@@ -204,7 +204,7 @@ class Executor:
                 if perf_counter() >= parallel_at:
                     parallel_at = inf
                     for call in pending.values():
-                        if not call.begun:
+                        if not call.is_begun:
                             call.pool.submit([call])
                 self._expire(begin, timeouts, pending, outcome)
         return outcome
@@ -216,7 +216,7 @@ class Executor:
     def close(self) -> None:
         """Let idle threads end now, and busy ones after their call."""
         for pool in list(self._pools.values()):
-            for _ in range(pool.started):
+            for _ in range(pool.thread_count):
                 pool.tasks.put(None)
         self._pools = {}
 

@@ -115,17 +115,17 @@ def places(ups: float, downs: float, opens: float, most: int) -> float:
     return max(-float(most), min(float(most), by_thumbs + by_opens))
 
 
-def apply(candidates: Sequence[Candidate], earned: dict[str, Lift]) -> Candidates:
+def apply(candidates: Sequence[Candidate], lift_of: dict[str, Lift]) -> Candidates:
     """The list with each result moved by its lift, with the reason."""
     table = Candidates.of(candidates)
     ids = list(table.ids)
-    if earned.keys().isdisjoint(ids):
+    if lift_of.keys().isdisjoint(ids):
         return table
-    order = np.argsort([rank - earned.get(id_, NO_LIFT).places for rank, id_ in enumerate(ids)], kind="stable")
+    order = np.argsort([rank - lift_of.get(id_, NO_LIFT).places for rank, id_ in enumerate(ids)], kind="stable")
     reasons = np.array(table.reasons, dtype=np.object_)
     for new, old in enumerate(order.tolist()):
-        if ids[old] in earned:
-            reasons[old] = explain(reasons[old], earned[ids[old]], old - new)
+        if ids[old] in lift_of:
+            reasons[old] = explain(reasons[old], lift_of[ids[old]], old - new)
     return table.with_votes(order, reasons)
 
 

@@ -63,19 +63,19 @@ class Files:
     def repositories(self) -> dict[str, int]:
         """Every repository with its number of units, the largest first."""
         counts = self.searcher.engine.facets().get("repo", {})
-        kept = {repo: 0 for repo, _, _ in self.searcher.texts.repositories()}
-        return dict(sorted((kept | counts).items(), key=lambda pair: (-pair[1], pair[0])))
+        with_texts = {repo: 0 for repo, _, _ in self.searcher.texts.repositories()}
+        return dict(sorted((with_texts | counts).items(), key=lambda pair: (-pair[1], pair[0])))
 
     def split(self, where: str) -> tuple[str, str] | None:
         """Split `owner/name/src/a.py` into the repository (its name may contain slashes) and the path in it."""
-        below = f"{where}/"
-        repo = max((repo for repo in self.repositories() if below.startswith(f"{repo}/")), key=len, default=None)
+        prefix = f"{where}/"
+        repo = max((repo for repo in self.repositories() if prefix.startswith(f"{repo}/")), key=len, default=None)
         return None if repo is None else (repo, where[len(repo) + 1 :])
 
     def folder(self, repo: str, folder: str = "") -> list[FolderEntry]:
         """The entries of a folder (`src/`, or '' for the top), folders first, sorted by name."""
-        kept = self.searcher.texts.files(repo, folder)
-        return _entries(kept, folder) if kept else self._from_tree(repo, folder)
+        entries = self.searcher.texts.files(repo, folder)
+        return _entries(entries, folder) if entries else self._from_tree(repo, folder)
 
     def languages(self, repo: str) -> dict[str, int]:
         """The bytes of each language in a repository, most first; empty if texts are not kept."""
@@ -97,7 +97,7 @@ class Files:
         node = self._node(repo, path, FILE)
         if places is None or node is None:
             return []
-        ids = [places.ids[below] for below in self._below(node) if below in places.ids]
+        ids = [places.ids[leaf] for leaf in self._descendants(node) if leaf in places.ids]
         hits = [
             hit
             for hit in self.searcher.engine.locate(ids)
@@ -132,20 +132,20 @@ class Files:
         graph = self.searcher.graph
         if graph is None:
             return []
-        found = {id_: count for node, count in graph.most_called(repo, k) for id_ in graph.ids(node)[:1]}
-        return [(hit, found[hit.id]) for hit in self.searcher.engine.locate(list(found))]
+        counts = {id_: count for node, count in graph.most_called(repo, k) for id_ in graph.ids(node)[:1]}
+        return [(hit, counts[hit.id]) for hit in self.searcher.engine.locate(list(counts))]
 
     def complete_path(self, prefix: str, repo: str = "") -> list[str]:
         """The paths that complete this one by one step, folders first, in one repository or in the largest ones."""
         folder = prefix.rpartition("/")[0]
         folder = f"{folder}/" if folder else ""
-        found: dict[str, bool] = {}
+        folders: dict[str, bool] = {}
         for each in [repo] if repo else list(self.repositories())[:MOST_COMPLETED]:
             for entry in self.folder(each, folder):
                 path = f"{folder}{entry.name}{'/' if entry.is_folder else ''}"
                 if path.lower().startswith(prefix.lower()):
-                    found[path] = entry.is_folder
-        return sorted(found, key=lambda path: (not found[path], path.lower()))
+                    folders[path] = entry.is_folder
+        return sorted(folders, key=lambda path: (not folders[path], path.lower()))
 
     def _node(self, repo: str, path: str, kind: int) -> int | None:
         """The node of a file or folder, found step by step from the root of the tree."""
@@ -156,22 +156,22 @@ class Files:
         parts = [part for part in path.split("/") if part]
         kinds = [REPOSITORY, *[FOLDER] * (len(parts) - 1), kind] if parts else [REPOSITORY]
         node = 0
-        for label, wanted in zip((repo, *parts), kinds, strict=True):
-            children = np.flatnonzero((tree.parents == node) & (tree.kinds == wanted)).tolist()
-            found = next((child for child in children if tree.labels[child] == label), None)
-            if found is None:
+        for label, node_kind in zip((repo, *parts), kinds, strict=True):
+            children = np.flatnonzero((tree.parents == node) & (tree.kinds == node_kind)).tolist()
+            match = next((child for child in children if tree.labels[child] == label), None)
+            if match is None:
                 return None
-            node = found
+            node = match
         return node
 
-    def _below(self, node: int) -> list[int]:
+    def _descendants(self, node: int) -> list[int]:
         places = self.searcher.locations
         assert places is not None
-        found, level = [node], np.array([node])
+        nodes, level = [node], np.array([node])
         while len(level):
             level = np.flatnonzero(np.isin(places.tree.parents, level))
-            found += level.tolist()
-        return found
+            nodes += level.tolist()
+        return nodes
 
     def _from_tree(self, repo: str, folder: str) -> list[FolderEntry]:
         """The entries of a folder from the tree, for an index that keeps no texts: names only."""
@@ -196,15 +196,15 @@ def at_line(units: Sequence[Hit], line: int) -> Hit | None:
 
 def depths(units: Sequence[Hit]) -> list[int]:
     """The nesting depth of each of these units, which are sorted by line."""
-    found: list[int] = []
+    result: list[int] = []
     around: list[int] = []  # the last lines of the units that are open
     for unit in units:
         first, last = lines_of(unit)
         while around and around[-1] < first:
             around.pop()
-        found.append(len(around))
+        result.append(len(around))
         around.append(last)
-    return found
+    return result
 
 
 def _entries(files: Iterable[FileEntry], folder: str) -> list[FolderEntry]:

@@ -44,7 +44,7 @@ LOOK_FOR = 0.05  # seconds that a search waits for that check: a folder answers 
 RETRY_ENCODER = 60.0  # seconds until an absent encoder is tried again: the hub may be back, a package installed
 KEEP_READY = 0.5  # seconds that a readiness check is cached, so many probes cost the engine one call
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
 Part = TypeVar("Part")  # of a searcher
 
@@ -98,11 +98,9 @@ class Encoders:
     def _matching(self, spec: EncoderSpec) -> Encoder:
         encoder = self._load(spec.name)
         if encoder is None or (encoder.name, encoder.dimension) != (spec.name, spec.dimension):
-            made = f"{spec.name} ({spec.dimension} dimensions)"
-            found = f"{encoder.name} ({encoder.dimension} dimensions)" if encoder else "none"
-            raise EncoderMismatch(
-                f"the index {self._index!r} was made with encoder {made}, at hand is {found}", REBUILD
-            )
+            own = f"{spec.name} ({spec.dimension} dimensions)"
+            other = f"{encoder.name} ({encoder.dimension} dimensions)" if encoder else "none"
+            raise EncoderMismatch(f"the index {self._index!r} was made with encoder {own}, at hand is {other}", REBUILD)
         return encoder
 
 
@@ -172,7 +170,7 @@ class Generations:
         if not self._refreshing.acquire(blocking=False):
             return False
         try:
-            switched = self._switch()
+            is_switched = self._switch()
             self._dropped = self._passed_over = None
         except IndexMissing as error:
             self._dropped = error
@@ -185,7 +183,7 @@ class Generations:
         finally:
             self._refreshing.release()
         self._close_unused()
-        return switched
+        return is_switched
 
     def close(self) -> None:
         with self._lock:
@@ -208,8 +206,8 @@ class Generations:
         self._executor.run({"look": self.refresh}, {"look": LOOK_FOR})
 
     def _check_dropped(self) -> None:
-        if (dropped := self._dropped) is not None:
-            raise IndexMissing(dropped.message, dropped.hint)
+        if (error := self._dropped) is not None:
+            raise IndexMissing(error.message, error.hint)
 
     def _switch(self) -> bool:
         if self._is_current() and not self._encoders.retry(self._current.info.encoders):
@@ -227,11 +225,11 @@ class Generations:
 
     def _pass_over(self, error: Exception) -> None:
         """Record why a generation is not opened; logged once per generation."""
-        seen = (self._newest, str(error))
-        if seen != self._passed_over:
+        reason = (self._newest, str(error))
+        if reason != self._passed_over:
             generation = self._current.info.generation
             log.warning("index %r stays at generation %s: %s", self.name, generation, error)
-        self._passed_over = seen
+        self._passed_over = reason
 
     def _open(self, without_encoder: bool = False) -> Searcher:
         try:
@@ -254,25 +252,25 @@ class Generations:
         if self._executor.overdue():
             return
         with self._lock:
-            unused = [searcher for searcher in self._retired if not self._users.get(searcher)]
-            self._retired = [searcher for searcher in self._retired if searcher not in unused]
-            for searcher in unused:
+            idle_searchers = [searcher for searcher in self._retired if not self._users.get(searcher)]
+            self._retired = [searcher for searcher in self._retired if searcher not in idle_searchers]
+            for searcher in idle_searchers:
                 self._users.pop(searcher, None)
-        for searcher in unused:
+        for searcher in idle_searchers:
             searcher.engine.close()
 
 
 def _current(
-    method: Callable[Concatenate[Part, Given], Value], part: Callable[[Searcher], Part]
-) -> Callable[Concatenate[LiveSearcher, Given], Value]:
+    method: Callable[Concatenate[Part, Arguments], Value], part: Callable[[Searcher], Part]
+) -> Callable[Concatenate[LiveSearcher, Arguments], Value]:
     """Wraps a method of a part of the searcher to call it on the current one, which stays open during the call."""
 
     @wraps(method)
-    def called(live: LiveSearcher, /, *given: Given.args, **named: Given.kwargs) -> Value:
+    def call(live: LiveSearcher, /, *arguments: Arguments.args, **keywords: Arguments.kwargs) -> Value:
         with live.searcher() as current:
-            return method(part(current), *given, **named)
+            return method(part(current), *arguments, **keywords)
 
-    return called
+    return call
 
 
 def _all(searcher: Searcher) -> Searcher:
@@ -329,9 +327,9 @@ class Readiness(Probe[IndexInfo]):
 
     def __init__(self, engine: Callable[[], Engine], seconds: float) -> None:
         def ask() -> IndexInfo:
-            opened = engine()
-            opened.count()
-            return opened.info
+            current = engine()
+            current.count()
+            return current.info
 
         super().__init__(ask, seconds, KEEP_READY)
 

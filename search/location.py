@@ -31,7 +31,7 @@ CALLED_IN = re.compile(r'\bFile "([^"\n]{1,500})", line ([0-9]{1,9})')
 LINE_OF = re.compile(rf"\.(?:{'|'.join(EXTENSIONS)}):([0-9]{{1,9}})\b", re.IGNORECASE)
 NO_PATH = re.compile(r"[^\w.@+~/\\-]")
 LONGEST_PATH = 500
-INSTALLED = re.compile(r".*/(?:site|dist)-packages/")  # in front of a path in a package
+PACKAGES_FOLDER = re.compile(r".*/(?:site|dist)-packages/")  # in front of a path in a package
 NO_LINE = 0
 
 
@@ -54,8 +54,8 @@ class Location:
 
 def parse_location(reference: str) -> Location | None:
     """The location that a reference names, or None."""
-    found = LINE.fullmatch(reference)
-    return Location(_clean(found["path"]), int(found["line"])) if found else None
+    match = LINE.fullmatch(reference)
+    return Location(_clean(match["path"]), int(match["line"])) if match else None
 
 
 def parse_path(text: str) -> Location | None:
@@ -71,12 +71,12 @@ def parse_place(text: str) -> Location | None:
     calls = CALLED_IN.findall(text)
     if calls:
         path, line = calls[-1]
-        return Location(INSTALLED.sub("", _clean(path)), int(line))
-    found = LINE_OF.search(text)
-    if found is None:
+        return Location(PACKAGES_FOLDER.sub("", _clean(path)), int(line))
+    match = LINE_OF.search(text)
+    if match is None:
         return None
-    before = NO_PATH.split(text[max(0, found.start() - LONGEST_PATH) : found.start(1) - 1])[-1]
-    return Location(INSTALLED.sub("", _clean(before)), int(found[1]))
+    before = NO_PATH.split(text[max(0, match.start() - LONGEST_PATH) : match.start(1) - 1])[-1]
+    return Location(PACKAGES_FOLDER.sub("", _clean(before)), int(match[1]))
 
 
 class Locations:
@@ -98,8 +98,8 @@ class Locations:
         """The units of the files that fit best, by line; else those of a folder."""
         files = self._best(list(self._nodes(location, FILE)), location)
         nodes = files or [node for node, path in self._nodes(location, FOLDER) if _ends(path, location.path)]
-        below = self._below(nodes)
-        hits = engine.locate([id_ for id_, node in self.tree.leaves.items() if below[node]], filters)
+        is_inside = self._inside(nodes)
+        hits = engine.locate([id_ for id_, node in self.tree.leaves.items() if is_inside[node]], filters)
         hits = [hit for hit in hits if f"{hit.address.repo}/" in location.path] or list(hits)
         return sorted(hits, key=lambda hit: (hit.address.repo, hit.address.path, hit.address.lines or (0, 0)))
 
@@ -118,16 +118,16 @@ class Locations:
         longest = max((path for _, path in files if _ends(location.path, path)), key=len, default="")
         return [node for node, path in files if not longest or path == longest]
 
-    def _below(self, nodes: Sequence[int]) -> NDArray[np.bool_]:
+    def _inside(self, nodes: Sequence[int]) -> NDArray[np.bool_]:
         """For every node, whether it is one of these or below one of them."""
         tree = self.tree
-        below = np.zeros(len(tree), dtype=np.bool_)
-        below[list(nodes)] = True
+        is_inside = np.zeros(len(tree), dtype=np.bool_)
+        is_inside[list(nodes)] = True
         while True:  # one step per level of nesting
-            more = below | ((tree.kinds >= FOLDER) & below[tree.parents])
-            if np.array_equal(more, below):
-                return below
-            below = more
+            more = is_inside | ((tree.kinds >= FOLDER) & is_inside[tree.parents])
+            if np.array_equal(more, is_inside):
+                return is_inside
+            is_inside = more
 
 
 def innermost(hits: Sequence[Hit], line: int) -> list[Hit]:

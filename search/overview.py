@@ -28,14 +28,14 @@ def per_generation(read: Callable[[Searcher], Value]) -> Callable[[LiveSearcher]
 
     The cache key is the open searcher. A generation's number would not do: numbers start again after a drop.
     """
-    kept: WeakKeyDictionary[Searcher, Value] = WeakKeyDictionary()
+    values: WeakKeyDictionary[Searcher, Value] = WeakKeyDictionary()
 
     @wraps(read)
     def of_current(live: LiveSearcher) -> Value:
         with live.searcher() as current:
-            if current not in kept:
-                kept[current] = read(current)
-            return kept[current]
+            if current not in values:
+                values[current] = read(current)
+            return values[current]
 
     return of_current
 
@@ -99,5 +99,5 @@ def find_similar(searcher: LiveSearcher, function_id: str, k: int) -> Similar:
     cluster = clusters.of(function_id) if clusters is not None else None
     if clusters is None or cluster is None:
         return Similar(tuple((hit, False) for hit in hits), None, "")
-    marked = tuple((hit, clusters.of(hit.id) == cluster) for hit in hits)
-    return Similar(marked, cluster, clusters.labels[cluster])
+    pairs = tuple((hit, clusters.of(hit.id) == cluster) for hit in hits)
+    return Similar(pairs, cluster, clusters.labels[cluster])

@@ -26,7 +26,7 @@ from treeline.search.location import Location, parse_path, parse_place
 from treeline.search.query import WORD, Parts, Query, combine, narrowing, parse
 from treeline.search.settings import MODES, QUALITIES, Settings
 from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
-from treeline.search.structure import CALLS, EVERYTHING, INHERITS, MARKS, defined, structural
+from treeline.search.structure import CALLS, EVERYTHING, INHERITS, MARKS, definition_symbol, structural
 
 KEYWORD, DENSE, TFIDF, EXACT, GRAPH = "keyword", "dense", "tfidf", "exact", "graph"
 CALLEES, TEXT_CALLS, PATH = "callees", "text_calls", "path"
@@ -34,8 +34,8 @@ Kind = Literal["identifier", "structural", "conceptual", "mixed"]
 Facets = Mapping[str, Mapping[str, int]]
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # no word contains them, and engines refuse some
-QUOTED = re.compile(r"`([^`\s]+)`|\"([^\"\s]+)\"|(?<!\w)'([^'\s]+)'(?!\w)")
-SHAPED = re.compile(
+QUOTES = re.compile(r"`([^`\s]+)`|\"([^\"\s]+)\"|(?<!\w)'([^'\s]+)'(?!\w)")
+IDENTIFIER = re.compile(
     r"(?<![\w.])(?:"
     r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)+"  # dotted: url.parse, Foo::bar, Foo#bar
     r"|_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*"  # snake_case, SCREAMING_CASE
@@ -54,7 +54,7 @@ PADDING = frozenset(
 )
 ENGLISH = re.compile(r"[A-Za-z][\w']*")
 ONE_WORD = re.compile(r"[^\W\d]\w+")  # `Flask`, `open`: a word like any other, and maybe the name of something
-UNCORRECTED = re.compile(r"\"[^\"]*\"|`[^`]*`")  # text in quotes is never corrected
+VERBATIM = re.compile(r"\"[^\"]*\"|`[^`]*`")  # text in quotes is never corrected
 LONGEST_STRUCTURAL = 200  # characters; a longer text is not a question about one symbol
 # A shorter query occurs verbatim in unrelated places: with 3 the judged questions lose .006 of NDCG@10, with 4 nothing.
 VERBATIM_WORDS = 4
@@ -62,7 +62,7 @@ SPELLING_SECONDS = 0.5  # for the engine to find near spellings; after that the 
 # Factor on the depth if words are excluded: engines can find functions with a word, not those without it. Even if only
 # one in 200 functions lacks the word, a page is left.
 DEEPER = 8
-HINTED = 5  # values named in a hint
+MOST_HINTED = 5  # values named in a hint
 # What the call graph knows. "what uses node" asks for the uses of one of these if there is one of that name.
 IN_GRAPH = Filters(kind="function,method,class,interface,type,enum")
 SEPARATORS = re.compile(r"\.|::|#|->")
@@ -135,11 +135,11 @@ class Plan:
     @property
     def text(self) -> str:
         """The words that rank results: without the phrases (every result has those), unless nothing else is left."""
-        rest = UNCORRECTED.sub(" ", self.corrections.text).strip() if self.phrases else ""
+        rest = VERBATIM.sub(" ", self.corrections.text).strip() if self.phrases else ""
         return rest if WORD.search(rest) else self.corrections.text
 
     @property
-    def required(self) -> bool:
+    def has_requirements(self) -> bool:
         """Whether results must contain a phrase or match a pattern."""
         return bool(self.phrases or self.regex)
 
@@ -149,12 +149,12 @@ class Plan:
         return not self.regex and self.route.words >= VERBATIM_WORDS and self.phrases != (self.words[1:-1],)
 
     @property
-    def rephrased(self) -> str:
+    def corrected_text(self) -> str:
         """The query text to reuse with the filters: corrected, with the excluded words."""
-        return Parts(self.corrections.text, without=self.excluded, regex=self.regex).text
+        return Parts(self.corrections.text, excluded_words=self.excluded, regex=self.regex).text
 
     @property
-    def narrowed(self) -> str:
+    def narrowing_text(self) -> str:
         """`only repo flask, path src/; without “xml”`; empty where nothing narrows the search."""
         return narrowing(self.filters, self.excluded)
 
@@ -174,7 +174,7 @@ class Planner:
         if parts.regex:
             check_regex(parts.regex)
         else:
-            _check_words(words, filters, parts.without)
+            _check_words(words, filters, parts.excluded_words)
         defines = partial(self._defines, run=run)
         way = route(words, defines)
         corrections = self._correct(query, words, way, run)
@@ -185,7 +185,7 @@ class Planner:
             query=query,
             words=words,
             filters=filters if filters == NO_FILTERS else as_indexed(filters, self._facets),
-            excluded=parts.without,
+            excluded=parts.excluded_words,
             # In `what calls "parse"` and `File "a.py", line 3` quotes only mark the name.
             phrases=() if way.relations or way.location else parts.phrases,
             regex=parts.regex,
@@ -193,16 +193,16 @@ class Planner:
             language=NamedLanguage("", ""),
             route=way,
             lanes=tuple(self._lanes(query.mode, way, parts) if lanes is None else lanes),
-            depth=DEEPER * depth if parts.without else depth,
+            depth=DEEPER * depth if parts.excluded_words else depth,
             limit=max(query.offset + query.k, self._settings.rerank_depth),
         )
         return replace(plan, language=named_language(plan.text))
 
-    def hints(self, plan: Plan, *, found: bool, excluded: bool) -> list[str]:
+    def hints(self, plan: Plan, *, has_results: bool, has_exclusions: bool) -> list[str]:
         """Sentences about what the index does not have: the query's filters if nothing was found, else its language.
         `excluded`: results were dropped because they contain an excluded word."""
-        hints = [] if found or plan.filters == NO_FILTERS else filter_hints(plan.filters, self._facets)
-        if excluded and not found:
+        hints = [] if has_results or plan.filters == NO_FILTERS else filter_hints(plan.filters, self._facets)
+        if has_exclusions and not has_results:
             words = " or ".join(f"“{word}”" for word in plan.excluded)
             hints.append(f"everything that was found contains {words}, which the question excludes")
         return hints or self._language_hint(plan)
@@ -229,35 +229,35 @@ class Planner:
     def _correct(self, query: Query, text: str, way: Route, run: Run) -> Corrections:
         """The corrected text; as typed if the engine does not find near spellings in time."""
         sentence = way.kind in ("conceptual", "mixed") and not query.as_typed
-        words = doubtful(UNCORRECTED.sub(" ", text), way.symbols if way.words > 1 else ()) if sentence else []
+        words = doubtful(VERBATIM.sub(" ", text), way.symbols if way.words > 1 else ()) if sentence else []
         if not words:
             return Corrections(text)
         look = {"spelling": lambda: {word: self._engine.spellings(word) for word in words}}
         near = run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling")
         if near is None:
             return Corrections(text, unsure=True)
-        pieces = [correct(piece, near) for piece in UNCORRECTED.split(text)]
-        quoted = [*UNCORRECTED.findall(text), ""]
-        corrected = "".join(piece.text + other for piece, other in zip(pieces, quoted, strict=True))
-        return Corrections(corrected, tuple(dict.fromkeys(word for piece in pieces for word in piece.words)))
+        pieces = [correct(piece, near) for piece in VERBATIM.split(text)]
+        quotes = [*VERBATIM.findall(text), ""]
+        result = "".join(piece.text + other for piece, other in zip(pieces, quotes, strict=True))
+        return Corrections(result, tuple(dict.fromkeys(word for piece in pieces for word in piece.words)))
 
     def _lanes(self, mode: str, way: Route, parts: Parts) -> Sequence[str]:
         if not WORD.search(parts.words):
             return (EXACT,)
-        required = bool(parts.regex or parts.phrases) and not (way.relations or way.location)
+        has_requirements = bool(parts.regex or parts.phrases) and not (way.relations or way.location)
         verbatim = mode == "hybrid" and way.words >= VERBATIM_WORDS and not way.relations
         lanes = way.lanes() if mode == "hybrid" else (mode,)
         if mode == "hybrid" and not self._engine.info.encoders:
             lanes = tuple(lane for lane in lanes if lane != DENSE)
-        return (*lanes, EXACT) if required or verbatim else lanes
+        return (*lanes, EXACT) if has_requirements or verbatim else lanes
 
     def _language_hint(self, plan: Plan) -> list[str]:
-        wanted, rest = plan.language
-        if not wanted or rest == plan.text:  # no language named, or the word may be the topic
+        name, rest = plan.language
+        if not name or rest == plan.text:  # no language named, or the word may be the topic
             return []
         languages = self._facets.get("language", {})
-        there = wanted in languages or INTERCHANGEABLE.get(wanted) in languages
-        return [] if there or not languages else [_missing("language", wanted, languages)]
+        there = name in languages or INTERCHANGEABLE.get(name) in languages
+        return [] if there or not languages else [_missing("language", name, languages)]
 
     @cached_property
     def _facets(self) -> Facets:
@@ -281,10 +281,10 @@ def check_regex(pattern: str) -> None:
         raise InputError(f"/{pattern}/ is no regular expression: {error}", "escape what is meant as text") from None
 
 
-def _check_words(words: str, filters: Filters, excluded: tuple[str, ...]) -> None:
+def _check_words(words: str, filters: Filters, exclusions: tuple[str, ...]) -> None:
     hint = "say in a few words what the code does"
-    if not words and (excluded or filters != NO_FILTERS):
-        raise InputError(f"there is no word to look for ({narrowing(filters, excluded)})", hint)
+    if not words and (exclusions or filters != NO_FILTERS):
+        raise InputError(f"there is no word to look for ({narrowing(filters, exclusions)})", hint)
     if not words:
         raise InputError("the question is empty", hint)
     if not WORD.search(words):
@@ -295,31 +295,31 @@ def route(text: str, defines: Defines = nothing) -> Route:
     """The route of a query. `defines` tells whether the index has a definition of a name, where the text leaves it open
     whether a word is a name."""
     text = text.strip()
-    quoted = tuple(dict.fromkeys(next(filter(None, found.groups())) for found in QUOTED.finditer(text)))
+    quotes = tuple(dict.fromkeys(next(filter(None, result.groups())) for result in QUOTES.finditer(text)))
     words = len(text.split())
     location = parse_path(text)
     if location is not None and location.certain and not is_identifier(text):
         return Route("identifier", (location.path.rpartition("/")[2],), words=words, location=location)
-    found = (
-        _structural(text, quoted, words, defines)
-        or _definition(text, quoted, words, defines)
-        or _by_names(text, quoted, words)
+    result = (
+        _structural(text, quotes, words, defines)
+        or _definition(text, quotes, words, defines)
+        or _by_names(text, quotes, words)
     )
-    return replace(found, location=location or parse_place(text))
+    return replace(result, location=location or parse_place(text))
 
 
-def _unmarked(symbol: str, quoted: tuple[str, ...], defines: Defines) -> str:
+def _without_mark(symbol: str, quotes: tuple[str, ...], defines: Defines) -> str:
     """The symbol without the question's mark behind it: `valid?` only if it is quoted or something has that name."""
-    is_name = not symbol.endswith(MARKS) or symbol in quoted or defines(symbol)
+    is_name = not symbol.endswith(MARKS) or symbol in quotes or defines(symbol)
     return symbol if is_name else symbol[:-1]
 
 
-def _structural(text: str, quoted: tuple[str, ...], words: int, defines: Defines) -> Route | None:
+def _structural(text: str, quotes: tuple[str, ...], words: int, defines: Defines) -> Route | None:
     if len(text) > LONGEST_STRUCTURAL:
         return None
-    for phrase, written in structural(text):
-        symbol = _unmarked(written, quoted, defines)
-        certain = symbol in quoted or symbol.endswith(MARKS) or is_identifier(symbol) or symbol[0].isupper()
+    for phrase, name in structural(text):
+        symbol = _without_mark(name, quotes, defines)
+        certain = symbol in quotes or symbol.endswith(MARKS) or is_identifier(symbol) or symbol[0].isupper()
         # "children of node" may be about trees even if there is a `node`; "what uses node" is not.
         may_be_name = phrase.relations == EVERYTHING and symbol.lower() not in PRONOUNS
         if certain or not phrase.ordinary or (may_be_name and defines(symbol)):
@@ -329,32 +329,32 @@ def _structural(text: str, quoted: tuple[str, ...], words: int, defines: Defines
     return None
 
 
-def _definition(text: str, quoted: tuple[str, ...], words: int, defines: Defines) -> Route | None:
+def _definition(text: str, quotes: tuple[str, ...], words: int, defines: Defines) -> Route | None:
     """The route of a question for one definition: the same as for its name alone."""
     if len(text) > LONGEST_STRUCTURAL:
         return None
-    symbol, certain = defined(text)
+    symbol, certain = definition_symbol(text)
     if not symbol:
         return None
-    symbol = _unmarked(symbol, quoted, defines)
-    if certain or symbol in quoted or symbol.endswith(MARKS) or is_identifier(symbol) or symbol[0].isupper():
+    symbol = _without_mark(symbol, quotes, defines)
+    if certain or symbol in quotes or symbol.endswith(MARKS) or is_identifier(symbol) or symbol[0].isupper():
         return Route("identifier", (symbol,), words=1)
     return Route("mixed", (symbol,), words=words)
 
 
-def _by_names(text: str, quoted: tuple[str, ...], words: int) -> Route:
-    symbols = tuple(dict.fromkeys([*map(bare, quoted), *identifiers(text)]))
+def _by_names(text: str, quotes: tuple[str, ...], words: int) -> Route:
+    symbols = tuple(dict.fromkeys([*map(bare, quotes), *identifiers(text)]))
     if not symbols:
         return Route("mixed", (text,), words=words) if ONE_WORD.fullmatch(text) else Route("conceptual", words=words)
-    rest = SHAPED.sub(" ", QUOTED.sub(" ", text))
+    rest = IDENTIFIER.sub(" ", QUOTES.sub(" ", text))
     others = len(symbols) > 1 or any(word.lower() not in PADDING for word in ENGLISH.findall(rest))
     return Route("mixed" if others else "identifier", symbols, words=words)
 
 
 def identifiers(text: str) -> list[str]:
     """The names in a text that are written like identifiers, without the brackets of a call."""
-    found = (bare(match.group()) for match in SHAPED.finditer(text))
-    return [name for name in found if name.lower() not in PRODUCTS]
+    names = (bare(match.group()) for match in IDENTIFIER.finditer(text))
+    return [name for name in names if name.lower() not in PRODUCTS]
 
 
 def bare(name: str) -> str:
@@ -363,7 +363,7 @@ def bare(name: str) -> str:
 
 def is_identifier(name: str) -> bool:
     """Whether a word is written like an identifier."""
-    return name.lower() not in PRODUCTS and SHAPED.fullmatch(name) is not None
+    return name.lower() not in PRODUCTS and IDENTIFIER.fullmatch(name) is not None
 
 
 def as_indexed(filters: Filters, facets: Facets) -> Filters:
@@ -390,10 +390,10 @@ def as_indexed(filters: Filters, facets: Facets) -> Filters:
 def filter_hints(filters: Filters, facets: Facets) -> list[str]:
     """A sentence for each filter that matches nothing in the index."""
     values = {"language": filters.language, "repo": filters.repo, "partition": filters.partition}
-    asked = [*values.items(), *(("kind", kind) for kind in filters.kinds)]
+    pairs = [*values.items(), *(("kind", kind) for kind in filters.kinds)]
     hints = [
         _missing(name, value, facets.get(name, {}))
-        for name, value in asked
+        for name, value in pairs
         if value and value not in facets.get(name, {})
     ]
     if filters.path_prefix and not hints:
@@ -404,6 +404,6 @@ def filter_hints(filters: Filters, facets: Facets) -> list[str]:
 def _missing(name: str, value: str, values: Mapping[str, int]) -> str:
     if not any(values):
         return f"{name} {value}: this index has no {name}s at all"
-    near = get_close_matches(value, values, n=HINTED, cutoff=0.5)
-    most = sorted(filter(None, values), key=lambda one: -values[one])[:HINTED]
+    near = get_close_matches(value, values, n=MOST_HINTED, cutoff=0.5)
+    most = sorted(filter(None, values), key=lambda one: -values[one])[:MOST_HINTED]
     return f"{name} {value}: there is none; {'near it' if near else 'there is'}: {', '.join(near or most)}"

@@ -171,11 +171,11 @@ class Query:
         return cls(text=text, filters=filters, explain=explain, **own)
 
 
-def narrowing(filters: Filters, excluded: tuple[str, ...]) -> str:
+def narrowing(filters: Filters, exclusions: tuple[str, ...]) -> str:
     """`only repo flask, path src/; without “xml”`; empty if nothing narrows the search."""
     values = ((row.name.removesuffix("_prefix"), getattr(filters, row.name)) for row in fields(Filters))
     only = ", ".join(f"{name} {value}" for name, value in values if value)
-    words = ", ".join(f"“{word}”" for word in excluded)
+    words = ", ".join(f"“{word}”" for word in exclusions)
     return "; ".join(filter(None, (only and f"only {only}", words and f"without {words}")))
 
 
@@ -203,7 +203,7 @@ PART = re.compile(
 
 
 WORD = re.compile(r"[^\W_]")  # a letter or a digit of any script
-ESCAPED = re.compile(r"\\([\"\\])")
+ESCAPE = re.compile(r"\\([\"\\])")
 
 
 class Parts(NamedTuple):
@@ -212,46 +212,46 @@ class Parts(NamedTuple):
 
     words: str
     filters: Filters = NO_FILTERS
-    without: tuple[str, ...] = ()
+    excluded_words: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     regex: str = ""
 
     @property
     def text(self) -> str:
         """The query text without its filters, to reuse with them."""
-        excluded = (f'-"{word}"' if " " in word else f"-{word}" for word in self.without)
-        return " ".join(filter(None, [self.words, self.regex and f"/{self.regex}/", *excluded]))
+        exclusions = (f'-"{word}"' if " " in word else f"-{word}" for word in self.excluded_words)
+        return " ".join(filter(None, [self.words, self.regex and f"/{self.regex}/", *exclusions]))
 
 
 def parse(text: str) -> Parts:
     """The parts of a query's text; raises `InputError` for a negated filter or one with two values."""
     filters = NO_FILTERS
-    without: list[str] = []
+    excluded_words: list[str] = []
     phrases: list[str] = []
     regex = ""
 
-    def take(found: re.Match[str]) -> str:
+    def take(match: re.Match[str]) -> str:
         nonlocal filters, regex
-        if found["regex"]:
+        if match["regex"]:
             if regex:
-                raise InputError(f"{found[0]}: a query has one regular expression", "join them with |")
-            regex = found["regex"]
-        elif found["not"]:
-            raise InputError(f"{found[0]}: a filter cannot exclude", "leave it out; -word excludes a word")
-        elif key := found["key"]:
-            filters = combine(filters, Filters(**{KEYS[key.lower()]: found["quoted"] or found["value"]}))
-        elif word := found["word"] or found["phrase"]:
-            without.append(word.strip())
+                raise InputError(f"{match[0]}: a query has one regular expression", "join them with |")
+            regex = match["regex"]
+        elif match["not"]:
+            raise InputError(f"{match[0]}: a filter cannot exclude", "leave it out; -word excludes a word")
+        elif key := match["key"]:
+            filters = combine(filters, Filters(**{KEYS[key.lower()]: match["quoted"] or match["value"]}))
+        elif word := match["word"] or match["phrase"]:
+            excluded_words.append(word.strip())
         else:
-            if WORD.search(found["exact"] or ""):
-                phrases.append(ESCAPED.sub(r"\1", found["exact"]))
-            return found[0]
+            if WORD.search(match["exact"] or ""):
+                phrases.append(ESCAPE.sub(r"\1", match["exact"]))
+            return match[0]
         return ""
 
     words = PART.sub(take, text)
-    if filters != NO_FILTERS or without or regex:
+    if filters != NO_FILTERS or excluded_words or regex:
         words = " ".join(words.split())
-    return Parts(words, filters, tuple(dict.fromkeys(without)), tuple(dict.fromkeys(phrases)), regex)
+    return Parts(words, filters, tuple(dict.fromkeys(excluded_words)), tuple(dict.fromkeys(phrases)), regex)
 
 
 def combine(one: Filters, other: Filters) -> Filters:
@@ -259,7 +259,7 @@ def combine(one: Filters, other: Filters) -> Filters:
     for name in (row.name for row in fields(Filters)):
         values = dict.fromkeys(filter(None, (getattr(one, name), getattr(other, name))))
         if len(values) > 1:
-            shown = name.removesuffix("_prefix")
-            raise InputError(f"{shown} is asked for more than once: {', '.join(values)}", f"give {shown} once")
+            label = name.removesuffix("_prefix")
+            raise InputError(f"{label} is asked for more than once: {', '.join(values)}", f"give {label} once")
         one = replace(one, **{name: next(iter(values), "")})
     return one

@@ -28,7 +28,7 @@ def reader_in(folder: str = "") -> PairReader:
 
 def read(
     candidates: Sequence[Candidate],
-    ranked: Sequence[str],
+    best: Sequence[str],
     question: str,
     fetch: Callable[[Sequence[str]], Sequence[Function]],
     reader: PairReader,
@@ -38,12 +38,12 @@ def read(
     What it adds is relative to the mean of those it reads, so that reading alone lifts none past the others.
     """
     table = Candidates.of(candidates)
-    first = frozenset(ranked[: reader.depth])
+    first = frozenset(best[: reader.depth])
     bodies = {function.id: function for function in fetch([id_ for id_ in table.ids if id_ in first])}
-    places = np.array([place for place, id_ in enumerate(table.ids) if id_ in bodies], dtype=np.int64)
+    places = np.array([position for position, id_ in enumerate(table.ids) if id_ in bodies], dtype=np.int64)
     if len(places) < 2:
         return candidates
-    scores = reader.scores(question, [bodies[table.ids[place]] for place in places]).astype(np.float64)
+    scores = reader.scores(question, [bodies[table.ids[position]] for position in places]).astype(np.float64)
     relative = min_max(scores)
     span = np.ptp(table.scores[:DEPTH])
     return table.with_lane(READING, places, scores, reader.weight * span * (relative - relative.mean()))

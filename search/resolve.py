@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 CHOICE = 10  # functions of one name that are listed to choose from
 NAMESAKES = 1_000  # units of one name that are searched for those of a module
-NAMED = 5  # units of the file to name if none is at the line
+MOST_NAMED = 5  # units of the file to name if none is at the line
 
 
 class Ambiguous(InputError):
     """A reference matches several units: `functions`, or the first of them if there are `more`."""
 
-    def __init__(self, described: str, functions: Sequence[Function], *, more: bool) -> None:
+    def __init__(self, description: str, functions: Sequence[Function], *, more: bool) -> None:
         self.functions, self.more = functions, more
         count = f"more than {CHOICE}" if more else "several"
         rest = f", of which these are {CHOICE}" if more else ""
-        super().__init__(f"{count} definitions are {described}{rest}")
+        super().__init__(f"{count} definitions are {description}{rest}")
 
 
 def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: Filters = NO_FILTERS) -> Function:
@@ -38,19 +38,19 @@ def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: 
     if function := searcher.function(reference):
         return function
     location = parse_location(reference)
-    hits = functions_at(searcher, location, filters) if location else _named(searcher, reference, filters)
-    found = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
-    if not found and location:
+    hits = functions_at(searcher, location, filters) if location else _by_name(searcher, reference, filters)
+    functions = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
+    if not functions and location:
         raise InputError(f"nothing of a file {location.path!r} is indexed here", otherwise)
-    if not found:
+    if not functions:
         raise _unknown(searcher, reference, filters, otherwise)
-    if len(found) > 1:
+    if len(functions) > 1:
         said = f"at {reference}" if location else f"called {reference!r}"
-        raise Ambiguous(said, found[:CHOICE], more=len(found) > CHOICE)
-    return found[0]
+        raise Ambiguous(said, functions[:CHOICE], more=len(functions) > CHOICE)
+    return functions[0]
 
 
-def _named(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hit]:
+def _by_name(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hit]:
     return searcher.engine.named(name, CHOICE + 1, filters) or _of_module(searcher, name, filters)
 
 
@@ -70,9 +70,9 @@ def _of_module(searcher: LiveSearcher, reference: str, filters: Filters) -> list
     """Units by their importable name: `json.loads`, `json.decoder.JSONDecoder.decode`."""
     module, _, name = reference.rpartition(".")
     hits = searcher.engine.named(name, NAMESAKES, filters) if module else ()
-    called = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
-    exactly = [hit for hit, dotted in called if dotted == reference]
-    by_file = exactly or [hit for hit, dotted in called if dotted.endswith(f".{reference}")]
+    names = [(hit, f"{module_of(hit.address.path)}.{hit.address.func_name}") for hit in hits]
+    exactly = [hit for hit, full_name in names if full_name == reference]
+    by_file = exactly or [hit for hit, full_name in names if full_name.endswith(f".{reference}")]
     return by_file or [hit for hit in hits if is_re_export(reference, hit.address.func_name, hit.address.path)]
 
 
@@ -112,7 +112,9 @@ def functions_at(searcher: LiveSearcher, location: Location, filters: Filters) -
     return list(first.values())
 
 
-def _spans(found: Sequence[Hit]) -> str:
-    spans = [(hit.address.lines, hit.address.func_name) for hit in found if hit.address.lines]
-    named = [f"{name} ({lines[0]} to {lines[1]})" for lines, name in sorted(spans)]
-    return f"there are {', '.join(named[:NAMED])}" + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
+def _spans(units: Sequence[Hit]) -> str:
+    spans = [(hit.address.lines, hit.address.func_name) for hit in units if hit.address.lines]
+    descriptions = [f"{name} ({lines[0]} to {lines[1]})" for lines, name in sorted(spans)]
+    return f"there are {', '.join(descriptions[:MOST_NAMED])}" + (
+        f" and {len(descriptions) - MOST_NAMED} more" if len(descriptions) > MOST_NAMED else ""
+    )

@@ -115,7 +115,7 @@ class Searcher:
         clock.lap("lanes")
         candidates = self.fuse(results, plan.query.fusion, plan.limit)
         clock.lap("fusion")
-        results, candidates = self._reranked(results, candidates)
+        results, candidates = self._rerank_or_note(results, candidates)
         clock.lap("rerank")
         if reorder is not None and plan.query.feedback:
             candidates = reorder(candidates)
@@ -128,11 +128,11 @@ class Searcher:
         is_slow = plan.query.rerank in SLOW or plan.query.quality == BEST or plan.excluded
         return self.info.engine == "embedded" and not is_slow
 
-    def _page(self, plan: Plan, ranked: Sequence[Candidate]) -> tuple[Result, ...]:
+    def _page(self, plan: Plan, candidates: Sequence[Candidate]) -> tuple[Result, ...]:
         """The results that the query asks for, with their bodies and what matches inside them."""
         start, end = plan.query.offset, plan.query.offset + plan.query.k
-        page = with_tree_distances(ranked, start, end) if plan.query.explain else list(ranked[start:end])
-        members = inside(page, ranked)
+        page = with_tree_distances(candidates, start, end) if plan.query.explain else list(candidates[start:end])
+        members = inside(page, candidates)
         ids = dict.fromkeys(one.id for one in chain(page, *members.values()))
         bodies = {function.id: function for function in self.engine.fetch(list(ids))}
         return tuple(
@@ -155,24 +155,24 @@ class Searcher:
         return Answer(
             plan=results.plan,
             results=page,
-            total=len(results.found),
+            total=len(results.hits),
             relaxed=results.relaxed,
             degraded=results.degraded,
             timings=clock.timings | {"total": clock.total},
-            ranked=ranking.candidates,
-            found=results.found,
+            candidates=ranking.candidates,
+            hits=results.hits,
             exact=results.exact,
-            no_match=results.no_match if results.found else "",
+            no_match=results.no_match if results.hits else "",
             hints=self._hints(results),
         )
 
     def _hints(self, results: LaneResults) -> tuple[str, ...]:
         """Sentences that say why nothing was found, or what the index does not have."""
-        hints = self._planner.hints(results.plan, found=bool(results.found), excluded=results.excluded)
-        missing = results.no_match if results.plan.required and not results.found else ""
+        hints = self._planner.hints(results.plan, has_results=bool(results.hits), has_exclusions=results.has_exclusions)
+        missing = results.no_match if results.plan.has_requirements and not results.hits else ""
         return tuple(filter(None, (missing, results.cut_short, *hints)))
 
-    def _reranked(
+    def _rerank_or_note(
         self, results: LaneResults, candidates: Sequence[Candidate]
     ) -> tuple[LaneResults, Sequence[Candidate]]:
         """The candidates in the re-ranker's order; a stage that fails is left out, and the results name it."""
@@ -182,9 +182,9 @@ class Searcher:
         except ReaderFailure as error:
             fast = replace(results.plan, query=replace(query, quality=FAST))
             results = replace(results, plan=fast)
-            return self._reranked(results.without(f"quality {query.quality}", error), candidates)
+            return self._rerank_or_note(results.with_degradation(f"quality {query.quality}", error), candidates)
         except EngineUnavailable as error:  # a model or the engine is unavailable: keep the fused order
-            return results.without(f"rerank {query.rerank}", error), candidates
+            return results.with_degradation(f"rerank {query.rerank}", error), candidates
 
     def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan:
         """The plan of a query; with `lanes`, for these lanes instead of those of its mode and route."""
@@ -194,7 +194,7 @@ class Searcher:
         """Run the plan's lanes, and drop results that contain an excluded word."""
         work = self._lanes.make(plan)
         outcome = (run or self._executor.run)(work, dict.fromkeys(work, self.settings.lane_timeout))
-        if work and not any(lane not in SPECIAL or len(found.hits) for lane, found in outcome.values.items()):
+        if work and not any(lane not in SPECIAL or len(ranking.hits) for lane, ranking in outcome.values.items()):
             _raise_for(outcome.failures, outcome.errors)
         results = LaneResults(
             plan=plan,
@@ -211,9 +211,9 @@ class Searcher:
         """Fuse the lanes' lists into one of `limit` candidates and the first few of each lane, with what each lane
         contributed."""
         lanes = results.leading
-        every = len(results.found) if lanes else limit
-        fused = Candidates.of(fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, every))
-        return fused.put_first(lanes, by_rank=PATH in lanes).split(limit)[0] if lanes else fused
+        every = len(results.hits) if lanes else limit
+        candidates = Candidates.of(fusion(method)(results.lists, DEFAULT_WEIGHTS, results.plan.route.traits, every))
+        return candidates.put_first(lanes, by_rank=PATH in lanes).split(limit)[0] if lanes else candidates
 
     def rerank(
         self, results: LaneResults, candidates: Sequence[Candidate], method: str = "default"
@@ -233,7 +233,7 @@ class Searcher:
             symbols=plan.route.symbols,
         )
 
-        def ranked(candidates: Sequence[Candidate], method: str, context: RerankContext) -> Sequence[Candidate]:
+        def run_method(candidates: Sequence[Candidate], method: str, context: RerankContext) -> Sequence[Candidate]:
             run = self._reranker(method, plan.query.k, plan.query.diversity)
             if len(candidates) <= self.settings.rerank_depth or method == "none":
                 return run(candidates, context)
@@ -244,10 +244,10 @@ class Searcher:
             from treeline.search.reading import read, reader_in
 
             quick = "default" if method in SLOW else method
-            first = Candidates.of(ranked(candidates, quick, replace(context, explain=False)))
+            first = Candidates.of(run_method(candidates, quick, replace(context, explain=False)))
             reader = reader_in(self.settings.reader)
             candidates = read(candidates, first.ids, context.query, self.engine.fetch, reader)
-        return ranked(candidates, method, context)
+        return run_method(candidates, method, context)
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""
@@ -260,8 +260,8 @@ class Searcher:
 
     def function(self, id_: str) -> Function | None:
         """The whole record of an id."""
-        found = self.engine.fetch([id_])
-        return found[0] if found else None
+        functions = self.engine.fetch([id_])
+        return functions[0] if functions else None
 
     def suggest(self, prefix: str, k: int = 10) -> list[str]:
         """Function names that begin with this."""
@@ -284,14 +284,14 @@ class Searcher:
             return results
         plan = results.plan
         top = [candidate.id for candidate in self.fuse(results, plan.query.fusion)[:CALLEES_OF]]
-        found = callees_lane(self.engine, graph, top, self.settings.lane_depth, plan.filters)
+        callees = callees_lane(self.engine, graph, top, self.settings.lane_depth, plan.filters)
         took = (perf_counter() - begin) * 1000
-        return replace(results, lists=(*results.lists, found), timings={**results.timings, CALLEES: took})
+        return replace(results, lists=(*results.lists, callees), timings={**results.timings, CALLEES: took})
 
     def _reranker(self, method: str, length: int, diversity: float) -> Reranker:
         """The re-ranker for lists of this length, made on first use."""
-        found = self._rerankers.get((method, length, diversity))
-        if found is None:
+        method_made = self._rerankers.get((method, length, diversity))
+        if method_made is None:
             options = RerankOptions(
                 clusters=self.settings.clusters,
                 length=length,
@@ -299,8 +299,8 @@ class Searcher:
                 cross_encoder=self.settings.cross_encoder,
                 cross_encoder_depth=self.settings.cross_encoder_depth,
             )
-            found = self._rerankers[method, length, diversity] = reranker(method, options)
-        return found
+            method_made = self._rerankers[method, length, diversity] = reranker(method, options)
+        return method_made
 
     def _texts(self, ids: Sequence[str]) -> list[str]:
         bodies = {function.id: function for function in self.engine.fetch(ids)}

@@ -231,8 +231,8 @@ def _check_methods(settings: Settings) -> None:
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
     """Refuse a `TREELINE_` variable that is not a setting: it is probably a typo."""
     known = {row.name.upper() for row in fields(Settings)}
-    given = {variable.removeprefix(PREFIX) for variable in environment if variable.startswith(PREFIX)}
-    for name in sorted(given - known - OTHERS):
+    names = {variable.removeprefix(PREFIX) for variable in environment if variable.startswith(PREFIX)}
+    for name in sorted(names - known - OTHERS):
         if KUBERNETES.fullmatch(name):
             continue
         from difflib import get_close_matches
@@ -248,10 +248,10 @@ def _parse(name: str, raw: str, kind: type, *, least: float, choices: tuple[str,
             return raw.lower()
         raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not known", f"use {' or '.join(choices)}")
     if kind is bool:
-        lowered = raw.strip().lower()
-        if lowered in {"1", "true", "yes", "on"}:
+        word = raw.strip().lower()
+        if word in {"1", "true", "yes", "on"}:
             return True
-        if lowered in {"0", "false", "no", "off", ""}:
+        if word in {"0", "false", "no", "off", ""}:
             return False
     else:
         try:
@@ -261,5 +261,5 @@ def _parse(name: str, raw: str, kind: type, *, least: float, choices: tuple[str,
         except ValueError:
             pass
     numbers = f"number from {least} to {MOST:,}"
-    wanted = {bool: "true or false", int: f"a whole {numbers}", float: f"a {numbers}"}.get(kind, "valid")
-    raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not {wanted}", "correct or unset it")
+    expectation = {bool: "true or false", int: f"a whole {numbers}", float: f"a {numbers}"}.get(kind, "valid")
+    raise InputError(f"{PREFIX}{name.upper()}={raw!r} is not {expectation}", "correct or unset it")

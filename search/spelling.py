@@ -37,7 +37,7 @@ class Corrections(NamedTuple):
     @property
     def sentence(self) -> str:
         """`searched for “convert” instead of “convrt”`; empty without corrections."""
-        each = (f"“{corrected}” instead of “{typed}”" for typed, corrected in self.words)
+        each = (f"“{correction}” instead of “{word}”" for word, correction in self.words)
         return f"searched for {', '.join(each)}" if self.words else ""
 
 
@@ -56,39 +56,39 @@ def _known(word: str) -> bool:
 def correct(text: str, near: Mapping[str, Mapping[str, int]]) -> Corrections:
     """The text with its doubtful words corrected. `near` maps each to the words within one edit, itself included, with
     the number of functions that have them."""
-    better = {word: _correction(word, found) for word, found in near.items()}
-    changed: dict[str, str] = {}
+    better = {word: _correction(word, neighbours) for word, neighbours in near.items()}
+    corrections: dict[str, str] = {}
 
-    def replaced(match: re.Match[str]) -> str:
-        typed = match[0]
-        word = better.get(typed.lower(), "")
+    def replacement(match: re.Match[str]) -> str:
+        original = match[0]
+        word = better.get(original.lower(), "")
         if not word:
-            return typed
-        changed[typed] = word.capitalize() if typed[0].isupper() else word
-        return changed[typed]
+            return original
+        corrections[original] = word.capitalize() if original[0].isupper() else word
+        return corrections[original]
 
-    return Corrections(PLAIN.sub(replaced, text), tuple(changed.items()))
+    return Corrections(PLAIN.sub(replacement, text), tuple(corrections.items()))
 
 
-def _correction(word: str, found: Mapping[str, int]) -> str:
+def _correction(word: str, neighbours: Mapping[str, int]) -> str:
     """The likeliest of the near words; empty if the word itself may be right."""
-    least = MORE_OFTEN * found.get(word, 0)
+    least = MORE_OFTEN * neighbours.get(word, 0)
     likely = {
         other: functions
-        for other, functions in found.items()
+        for other, functions in neighbours.items()
         if functions > least and (functions >= COMMON or is_word(other)) and _is_slip(word, other)
     }
     return max(likely, key=likely.__getitem__, default="")
 
 
-def _is_slip(typed: str, other: str) -> bool:
+def _is_slip(word: str, other: str) -> bool:
     """Whether the difference is a typing slip: letters swapped, one missing, one doubled. A different letter may make
     another word: `runge` and `range`, `fastapi` and `fastai`."""
-    if typed == other or typed[0] != other[0]:
+    if word == other or word[0] != other[0]:
         return False
-    if len(other) > len(typed):
-        return len(typed) >= LONG
-    at = next(number for number, letter in enumerate(typed) if letter != other[number : number + 1])
-    if len(other) < len(typed):
-        return len(typed) >= LONG and typed[at] in typed[at - 1] + typed[at + 1 : at + 1 + AHEAD]
-    return typed[at : at + 2] == other[at : at + 2][::-1]
+    if len(other) > len(word):
+        return len(word) >= LONG
+    at = next(number for number, letter in enumerate(word) if letter != other[number : number + 1])
+    if len(other) < len(word):
+        return len(word) >= LONG and word[at] in word[at - 1] + word[at + 1 : at + 1 + AHEAD]
+    return word[at : at + 2] == other[at : at + 2][::-1]

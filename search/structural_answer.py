@@ -11,7 +11,7 @@ from treeline.graph.references import Relation
 from treeline.search.structure import INHERITS
 
 OTHERS_NAMED = 5
-BELOW = "by keyword or meaning, not from the call graph"  # heading of the results below an exact answer
+REST = "by keyword or meaning, not from the call graph"  # heading of the results below an exact answer
 # Question → the verb of its answer, and the noun for a function that answers it.
 VERBS = {"calls": "call", "inherits": "extend or implement", "uses": "use", "depends": "depend on"}
 NOUNS = {"calls": "function", "inherits": "class", "uses": "function or class", "depends": "function or class"}
@@ -24,7 +24,7 @@ class UnresolvedCalls:
     symbol: str  # as the call is written
     functions: int
     all: bool = True  # whether all of them were counted
-    called: bool = True  # or only mentioned
+    is_call: bool = True  # or only mentioned
 
     def message(self, *, more: bool) -> str:
         """`28 more functions have rmtree( in the code`; empty for none."""
@@ -32,7 +32,7 @@ class UnresolvedCalls:
             return ""
         verb, least = "has" if self.functions == 1 else "have", "" if self.all else "at least "
         what = counted(self.functions, "more function" if more else "function")
-        return f"{least}{what} {verb} {self.symbol}{'(' * self.called} in the code"
+        return f"{least}{what} {verb} {self.symbol}{'(' * self.is_call} in the code"
 
 
 @frozen
@@ -56,7 +56,7 @@ class Exact:
     all_unresolved_calls: bool = True  # whether all of those were counted
     possible: int = 0  # of those found: guessed, because the receiver's type is not known
     where: str = "this index"  # or the repository of the filter
-    narrowed: bool = False  # filtered by language or path, so there may be others
+    is_filtered: bool = False  # filtered by language or path, so there may be others
     tests: bool = False  # only tests are listed
 
     @property
@@ -65,7 +65,7 @@ class Exact:
         return self.definitions > 0
 
     @property
-    def asked(self) -> str:
+    def kind(self) -> str:
         """The kind of question: `calls`, `inherits`, `uses` or `depends`."""
         if self.relations == INHERITS:
             return "inherits"
@@ -79,53 +79,53 @@ class Exact:
 
         Names are resolved within a repository, so callers of a library's function of the same name do not count.
         """
-        unresolved = "".join(f"; {message}" for message in [self._unresolved] if message)
+        rest = "".join(f"; {message}" for message in [self._unresolved_part] if message)
         if not self.known:
             near = f"; near it: {', '.join(self.near)}" if self.near else ""
             if self.is_constant:
-                return f"{self.symbol} is a constant, which the call graph does not follow{unresolved}"
-            return f"no {NOUNS[self.asked]} called {self.symbol} in {self.where}{near}{unresolved}"
-        by_class = self.asked == "inherits"
+                return f"{self.symbol} is a constant, which the call graph does not follow{rest}"
+            return f"no {NOUNS[self.kind]} called {self.symbol} in {self.where}{near}{rest}"
+        by_class = self.kind == "inherits"
         known = len(self.others) if by_class else self.found - self.possible
-        answer = self._counted(known, "class" if by_class else "test" if self.tests else "function")
+        answer = self._count(known, "class" if by_class else "test" if self.tests else "function")
         if self.possible and not by_class:
             answer += f"; {self.possible:,} {'more ' if known else ''}possibly"
         if self.others:
-            named = first_named(self.others)
-            answer += f": {named}" if by_class else f"; also {named}" if self.found else f", only {named}"
+            names = first_named(self.others)
+            answer += f": {names}" if by_class else f"; also {names}" if self.found else f", only {names}"
         if self.found > self.functions:
             answer += f"; the first {self.functions:,} are listed"
-        return answer + unresolved
+        return answer + rest
 
     @property
     def headings(self) -> dict[int, str]:
         """The headings above the results that are not the exact answer, by the rank of the first of them."""
         first = self.functions + 1
-        by_class = self.asked == "inherits"
-        written = f"{self.symbol}{'(' * (self.asked == 'calls')}"
-        having = f"of classes that name a base {self.symbol}" if by_class else f"with {written} in the code"
+        by_class = self.kind == "inherits"
+        name = f"{self.symbol}{'(' * (self.kind == 'calls')}"
+        having = f"of classes that name a base {self.symbol}" if by_class else f"with {name} in the code"
         unresolved = {first: f"{having}, not resolved by the call graph"} if self.unresolved_calls else {}
-        return unresolved | {first + self.unresolved_calls: BELOW}
+        return unresolved | {first + self.unresolved_calls: REST}
 
     @property
-    def _unresolved(self) -> str:
-        if self.asked == "inherits":
+    def _unresolved_part(self) -> str:
+        if self.kind == "inherits":
             count = len(self.unresolved_classes)
             what, verb = counted(count, "more class" if self.others else "class"), "names" if count == 1 else "name"
             return f"{what} {verb} a base of that name: {first_named(self.unresolved_classes)}" if count else ""
-        called = self.asked == "calls"
-        unresolved = UnresolvedCalls(self.symbol, self.unresolved_calls, self.all_unresolved_calls, called)
-        return unresolved.message(more=bool(self.found))
+        is_call = self.kind == "calls"
+        calls = UnresolvedCalls(self.symbol, self.unresolved_calls, self.all_unresolved_calls, is_call)
+        return calls.message(more=bool(self.found))
 
-    def _counted(self, count: int, noun: str) -> str:
+    def _count(self, count: int, noun: str) -> str:
         what = counted(count, noun) if count else f"no {noun}"
         if count and self.classes and noun == "function":
             others = count - self.classes
             what = f"{counted(others, noun)} and " * (others > 0) + counted(self.classes, "class")
-        if self.narrowed:
+        if self.is_filtered:
             what += f" that {'passes' if count < 2 else 'pass'} the filters"
-        verb = VERBS[self.asked]
-        if self.depth > 1 and self.asked == "calls":
+        verb = VERBS[self.kind]
+        if self.depth > 1 and self.kind == "calls":
             verb += f" (over at most {self.depth} calls)"
         if self.direction == "out":
             return f"{self.symbol} is known to {verb} {what} of {self.where}"

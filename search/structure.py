@@ -51,15 +51,15 @@ class Phrase:
 
     def search(self, question: str) -> tuple[str, int]:
         """The symbol that a question of this form is about ('' if it has another form), and how far to walk."""
-        found = _compiled(self.text).search(question)
-        if not found:
+        match = _pattern(self.text).search(question)
+        if not match:
             return "", 0
-        levels = found.groupdict().get("levels") or ""
-        return found["symbol"], self.depth + levels.lower().count("of")
+        levels = match.groupdict().get("levels") or ""
+        return match["symbol"], self.depth + levels.lower().count("of")
 
 
 @cache
-def _compiled(text: str) -> re.Pattern[str]:
+def _pattern(text: str) -> re.Pattern[str]:
     """Compiled on first use: two dozen patterns would slow every start, and most questions need none."""
     for part, meaning in PARTS.items():
         text = text.replace(part, meaning)
@@ -168,16 +168,16 @@ def structural(question: str) -> Iterator[tuple[Phrase, str]]:
                 yield replace(phrase, depth=max(1, min(depth, IMPACT_DEPTH))), symbol
 
 
-def defined(question: str) -> tuple[str, bool]:
+def definition_symbol(question: str) -> tuple[str, bool]:
     """The symbol whose definition a question asks for ('' if none; it may end in the question's own mark), and whether
     that is certain: `class Foo` is, "where is the timeout defined" may be about the word."""
-    lowered = question.lower()
-    if not any(word in lowered for word in DEFINITION_WORDS):
+    words = question.lower()
+    if not any(word in words for word in DEFINITION_WORDS):
         return "", False
     for form, certain in DEFINITIONS:
-        found = _compiled(form).search(question)
-        if found:
-            return found["symbol"], certain
+        match = _pattern(form).search(question)
+        if match:
+            return match["symbol"], certain
     return "", False
 
 

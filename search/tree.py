@@ -25,15 +25,15 @@ def index_graph(engine: Engine, *, dimension: int = 2) -> nx.DiGraph[int]:
 
     In more than two dimensions, geoopt refines the embedding if that lowers distortion.
     """
-    stored, embedded = obtain(engine, "tree"), obtain(engine, "embedding")
-    if stored is None or embedded is None:
+    tree_bytes, embedding_bytes = obtain(engine, "tree"), obtain(engine, "embedding")
+    if tree_bytes is None or embedding_bytes is None:
         raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
     labels = {}
     if meanings := engine.artifact("clusters"):
         clusters = corpus_clusters.load(meanings)
-        assigned = zip(clusters.ids, clusters.clusters_of.tolist(), strict=True)
-        labels = {id_: number for id_, number in assigned if number >= 0}
-    tree, disk = trees.load(stored), global_embedding.load(embedded)
+        pairs = zip(clusters.ids, clusters.clusters_of.tolist(), strict=True)
+        labels = {id_: number for id_, number in pairs if number >= 0}
+    tree, disk = trees.load(tree_bytes), global_embedding.load(embedding_bytes)
     if dimension > network.PLANE_DIMENSION:
         disk = global_embedding.embed_refined(tree, dimension)
     return network.index_graph(tree, disk, labels)

@@ -200,9 +200,9 @@ def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
         first,
         plan=replace(first.plan, query=query),
         results=tuple(result._replace(rank=rank) for rank, result in enumerate(results, query.offset + 1)),
-        ranked=[result.candidate for *_, result in ordered],
+        candidates=[result.candidate for *_, result in ordered],
         total=sum(answer.total for answer in every),
-        found=_AllFound([answer.found for answer in every]),
+        hits=_AllHits([answer.hits for answer in every]),
         degraded=tuple(dict.fromkeys(lane for answer in every for lane in answer.degraded)),
         hints=() if results else first.hints,
         no_match="" if any(not answer.no_match for answer in every) else first.no_match,
@@ -212,7 +212,7 @@ def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
     )
 
 
-class _AllFound:
+class _AllHits:
     """Everything that the lanes of several indexes found."""
 
     def __init__(self, parts: Sequence[HitCounts]) -> None:

@@ -25,7 +25,6 @@ PARTICIPLES_LEFT = {
     "encoder": 90,
     "eval": 80,
     "ingest": 105,
-    "search": 105,
     "service": 80,
 }
 QUESTION_WORDS_LEFT = {

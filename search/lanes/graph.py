@@ -44,7 +44,7 @@ DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
 CALLERS = frozenset({"function", "method"})
 CLASS_KINDS = frozenset({"class", "interface", "type", "enum"})
 OUTSIDE = frozenset({"file", "constant"})  # kinds with code that is outside of functions and classes
-UNRESOLVED = "unresolved"  # the relation of a result whose code contains a call that the graph could not resolve
+UNRESOLVED_CALL = "unresolved"  # the relation of a result whose code contains a call that the graph could not resolve
 # The names of relations in the other direction: a callee is `called`.
 PASSIVE: Mapping[Relation, str] = {
     "calls": "called",
@@ -53,17 +53,17 @@ PASSIVE: Mapping[Relation, str] = {
     "uses": "used",
 }
 NO_WORDS: Mapping[Relation, str] = {}
-LISTED = 10_000  # most units of a structural answer: as far as paging goes
+MOST_LISTED = 10_000  # most units of a structural answer: as far as paging goes
 TOP_LEVELS = 20  # modules of a structural answer whose top-level code is looked up
 TOP_LEVEL_UNITS = 20  # units of a module that are read for it
 # Scores of a whole name, of the end of a longer name or a method of a class, and of their neighbours. A similar name
 # and its neighbours are guesses.
-WHOLE, PART, AROUND, GUESSED = 1.0, 0.75, 0.5, 0.2
+WHOLE, PART, AROUND, GUESS = 1.0, 0.75, 0.5, 0.2
 NEXT = 0.01  # subtracted for each further function of a class, and for each definition that a later one replaces
 LATER = 10  # definitions for which that is done
 SURE = 0.5  # added if the query is only a name, so that no other lane changes the order
 
-Reached = tuple[str, float, str]  # function id, score, stage
+Reach = tuple[str, float, str]  # function id, score, stage
 
 
 class StoredGraph:
@@ -112,30 +112,30 @@ def graph_lane(
     names, stage, trust = _names(engine, graph, route.symbols, filters)
     units = [hit for name in names for hit in engine.named(name, k, filters)]
     if graph is None:
-        reached: Iterable[Reached] = _units(units, names, stage)
+        reaches: Iterable[Reach] = _units(units, names, stage)
     else:
         seeds = [node for name in names for node in graph.named(name, filters.repo)]
         if not route.symbols:
             seeds, stage = _by_words(engine, graph, text, filters), BY_WORDS
-        reached = chain(_units(units, names, stage), _around(graph, seeds, stage, names, units))
-    found = _first(_located(engine, ((id_, trust * score, why) for id_, score, why in reached), filters), k)
-    return replace(found, margin=SURE if names and trust == 1.0 and route.words == 1 else 0.0)
+        reaches = chain(_units(units, names, stage), _around(graph, seeds, stage, names, units))
+    ranking = _first(_locate(engine, ((id_, trust * score, why) for id_, score, why in reaches), filters), k)
+    return replace(ranking, margin=SURE if names and trust == 1.0 and route.words == 1 else 0.0)
 
 
 def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
     """The functions that these call directly, in their order."""
     nodes = [node for id_ in ids if (node := graph.node_of(id_)) is not None]
-    found = _located(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), filters)
-    return replace(_first(found, k), lane=CALLEES)
+    ranking = _locate(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), filters)
+    return replace(_first(ranking, k), lane=CALLEES)
 
 
-def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, called: bool = True) -> TextCallsList:
-    """Of the first `k` functions with the words of the symbol, those where a bracket follows it (if it is `called`)."""
+def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, is_call: bool = True) -> TextCallsList:
+    """Of the first `k` functions with the words of the symbol, those where a bracket follows it (if `is_call`)."""
     words = _rarest(symbol)
     hits = Hits.of(engine.keyword(words, k, filters) if words else [])
     ids = list(hits.ids)
     bodies = {function.id: function for function in engine.fetch(ids)}
-    count = calls_in if called else mentions_in
+    count = calls_in if is_call else mentions_in
     times = {one.id: count(one, symbol) for one in bodies.values()}
     holding = {(one.repo, one.path, one.func_name): one.id for one in bodies.values() if times[one.id]}
     own = dict(times)
@@ -147,8 +147,8 @@ def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, ca
             own[holding[repo, path, outer]] -= times[id_]
     positions = [at for at, id_ in enumerate(ids) if own.get(id_, 0) > 0]
     # All score the same: how often a function has the words does not make it more of a caller.
-    found = hits.at(positions).with_scores([1.0] * len(positions))
-    return TextCallsList(TEXT_CALLS, found, complete=len(hits) < k)
+    callers = hits.at(positions).with_scores([1.0] * len(positions))
+    return TextCallsList(TEXT_CALLS, callers, complete=len(hits) < k)
 
 
 def _rarest(symbol: str) -> list[str]:
@@ -165,8 +165,8 @@ def text_bases_lane(engine: Engine, graph: CallGraph | None, symbol: str, k: int
     classes = {node: one for node, one in symbols.items() if _passes(one, filters)}
     ids = dict.fromkeys(id_ for node in classes for id_ in units_of(graph, node))
     hits = Hits.of(engine.locate(list(ids), filters))[:k]
-    named = tuple(map(_describe, classes.values()))
-    return TextCallsList(TEXT_CALLS, hits.with_scores([1.0] * len(hits)), complete=True, classes=named)
+    descriptions = tuple(map(_describe, classes.values()))
+    return TextCallsList(TEXT_CALLS, hits.with_scores([1.0] * len(hits)), complete=True, classes=descriptions)
 
 
 def call_name(name: str) -> str:
@@ -198,13 +198,13 @@ def relation_of(candidate: Candidate) -> str:
     `unresolved` if only its code has the call, or its class the base; '' for none.
     """
     stages = {one.lane: one.stage for one in candidate.contributions}
-    return stages.get(GRAPH, UNRESOLVED if TEXT_CALLS in stages else "")
+    return stages.get(GRAPH, UNRESOLVED_CALL if TEXT_CALLS in stages else "")
 
 
-def _possible(graph: CallGraph, steps: Sequence[Step], found: Sequence[str]) -> int:
+def _possible(graph: CallGraph, steps: Sequence[Step], ids_found: Sequence[str]) -> int:
     """The number of these functions that were reached by an uncertain edge."""
     guesses = [step.node for step in steps if step.how == POSSIBLE]
-    return len({id_ for ids in graph.ids_of(guesses) for id_ in ids}.intersection(found)) if guesses else 0
+    return len({id_ for ids in graph.ids_of(guesses) for id_ in ids}.intersection(ids_found)) if guesses else 0
 
 
 def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -> ExactList:
@@ -218,37 +218,37 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
         steps = [step for step in steps if is_test(graph.symbol(step.node))]
     words = PASSIVE if route.direction == "out" else NO_WORDS
     top_levels = list(_top_levels(engine, graph, steps, words, filters))
-    found = _located(engine, chain(_functions(graph, steps, words), top_levels), filters)
-    ids = list(Hits.of(found.hits).ids)
-    listed = _first(found, LISTED)
-    reached = [step.node for step in steps]
+    ranking = _locate(engine, chain(_functions(graph, steps, words), top_levels), filters)
+    ids = list(Hits.of(ranking.hits).ids)
+    first = _first(ranking, MOST_LISTED)
+    nodes = [step.node for step in steps]
     classes = [step.node for step in steps if step.how != POSSIBLE and graph.is_class(step.node)]
     # A class inside a function has no node, so the function represents it.
-    others = reached if route.relations == INHERITS else graph.without_ids(reached)
+    others = nodes if route.relations == INHERITS else graph.without_ids(nodes)
     exact = Exact(
         symbol=route.symbols[0],
         relations=route.relations,
         direction=route.direction,
         depth=route.depth,
-        definitions=len(_definitions(graph, symbols, route.relations, led=bool(steps))),
+        definitions=len(_definitions(graph, symbols, route.relations, has_results=bool(steps))),
         found=len(ids) - len(top_levels),
         possible=_possible(graph, steps, ids),
-        functions=len(listed.hits),
+        functions=len(first.hits),
         others=tuple(_describe(one) for one in map(graph.symbol, others) if _passes(one, filters)),
         classes=len({id_ for node in classes for id_ in graph.ids(node)}.intersection(ids)),
         top_levels=len(top_levels),
         near=() if symbols else tuple(graph.near(route.symbols[0], NEAR_NAMES)),
         is_constant=not symbols and bool(engine.named(route.symbols[0], 1, replace(filters, kind="constant"))),
         where=filters.repo or "this index",
-        narrowed=bool(filters.language or filters.path_prefix),
+        is_filtered=bool(filters.language or filters.path_prefix),
         tests=route.tests,
     )
-    return ExactList(GRAPH, listed.hits, listed.stages, exact=exact)
+    return ExactList(GRAPH, first.hits, first.stages, exact=exact)
 
 
 def _top_levels(
     engine: Engine, graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str], filters: Filters
-) -> Iterator[Reached]:
+) -> Iterator[Reach]:
     """The units that hold what a module does at its top level: the part of the file, or the variable, with the name."""
     modules = [(step, symbol) for step in steps if (symbol := graph.symbol(step.node)).kind == "module"]
     for step, module in modules[:TOP_LEVELS]:
@@ -258,21 +258,23 @@ def _top_levels(
         inside = replace(filters, repo=module.repo, path_prefix=module.path)
         hits = Hits.of(engine.keyword(_rarest(name), TOP_LEVEL_UNITS, inside))
         bodies = [one for one in engine.fetch(hits.ids) if one.path == module.path and one.kind in OUTSIDE]
-        mentioned = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])(\s*\()?")
-        calls = {one.id: {found[1] is not None for found in mentioned.finditer(one.code)} for one in bodies}
+        mention = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])(\s*\()?")
+        calls = {one.id: {match[1] is not None for match in mention.finditer(one.code)} for one in bodies}
         best = max(bodies, key=lambda one: (True in calls[one.id], len(calls[one.id])), default=None)
         if best is not None and calls[best.id]:
             yield best.id, 2 / (1 + step.depth), _stage(step, words)
 
 
-def _definitions(graph: CallGraph, symbols: Sequence[int], relations: Sequence[Relation], *, led: bool) -> list[int]:
+def _definitions(
+    graph: CallGraph, symbols: Sequence[int], relations: Sequence[Relation], *, has_results: bool
+) -> list[int]:
     """The symbols that a user would count as definitions.
 
     A constructor with its class's name (Java, PHP) belongs to the class. Only classes are extended, or a function that
-    represents a class inside it, if the walk found something (`led`).
+    represents a class inside it, if the walk found something (`has_results`).
     """
     classes = [node for node in symbols if graph.is_class(node)]
-    if relations == INHERITS and (classes or not led):
+    if relations == INHERITS and (classes or not has_results):
         return classes
     constructors = {member for node in classes for member in graph.members(node) if not graph.is_class(member)}
     return [node for node in symbols if node not in constructors]
@@ -303,14 +305,14 @@ def _names(engine: Engine, graph: CallGraph | None, symbols: Sequence[str], filt
             graph is not None and last_of(graph.symbol(node).name) == last_of(name) for node in nodes(name)
         )
 
-    found = [symbol for symbol in symbols if known(symbol)]
-    found = found or [style for symbol in symbols for style in styles(symbol) if known(style)]
-    found = found or [symbol for symbol in symbols if nodes(symbol)]
-    if found or graph is None:
-        return found, DEFINITION, 1.0
+    names = [symbol for symbol in symbols if known(symbol)]
+    names = names or [style for symbol in symbols for style in styles(symbol) if known(style)]
+    names = names or [symbol for symbol in symbols if nodes(symbol)]
+    if names or graph is None:
+        return names, DEFINITION, 1.0
     near = [(symbol, name) for symbol in symbols for name in graph.near(symbol, NEAR_NAMES)]
     slips = [name for symbol, name in near if is_slip(last_of(symbol), name)]
-    return (slips, NEAR_NAME, 1.0) if slips else ([name for _, name in near], NEAR_NAME, GUESSED)
+    return (slips, NEAR_NAME, 1.0) if slips else ([name for _, name in near], NEAR_NAME, GUESS)
 
 
 def styles(name: str) -> list[str]:
@@ -319,19 +321,19 @@ def styles(name: str) -> list[str]:
     prefix = last[: len(last) - len(last.lstrip("_"))]
     words = [part.lower() for part in parts(last)]
     capital = [word.capitalize() for word in words]
-    made = ("_".join(words), "".join([*words[:1], *capital[1:]]), "".join(capital), "_".join(words).upper())
-    return [f"{outer}{dot}{prefix}{style}" for style in dict.fromkeys(made) if f"{prefix}{style}" != last]
+    spellings = ("_".join(words), "".join([*words[:1], *capital[1:]]), "".join(capital), "_".join(words).upper())
+    return [f"{outer}{dot}{prefix}{style}" for style in dict.fromkeys(spellings) if f"{prefix}{style}" != last]
 
 
-def is_slip(typed: str, name: str) -> bool:
+def is_slip(query_name: str, name: str) -> bool:
     """Whether a name is one edit away: a letter added, missing, replaced, or two swapped; ignores case."""
-    typed, name = typed.lower(), name.lower()
-    at = next((at for at, pair in enumerate(zip(typed, name, strict=False)) if pair[0] != pair[1]), None)
+    query_name, name = query_name.lower(), name.lower()
+    at = next((at for at, pair in enumerate(zip(query_name, name, strict=False)) if pair[0] != pair[1]), None)
     if at is None:
-        return abs(len(typed) - len(name)) <= 1
-    rest, other = typed[at:], name[at:]
-    swapped = rest[:2] == other[1::-1] and rest[2:] == other[2:]
-    return swapped or rest[1:] == other or rest == other[1:] or rest[1:] == other[1:]
+        return abs(len(query_name) - len(name)) <= 1
+    rest, other = query_name[at:], name[at:]
+    is_swap = rest[:2] == other[1::-1] and rest[2:] == other[2:]
+    return is_swap or rest[1:] == other or rest == other[1:] or rest[1:] == other[1:]
 
 
 def _by_words(engine: Engine, graph: CallGraph, text: str, filters: Filters) -> list[int]:
@@ -341,7 +343,7 @@ def _by_words(engine: Engine, graph: CallGraph, text: str, filters: Filters) -> 
     return [node for hit in top if (node := graph.node_of(hit.id)) is not None]
 
 
-def _units(hits: Sequence[Hit], names: Sequence[str], stage: str) -> Iterator[Reached]:
+def _units(hits: Sequence[Hit], names: Sequence[str], stage: str) -> Iterator[Reach]:
     """The units with these names: functions, classes, constants, files. A class comes before its methods, a whole name
     before a longer one that ends in it, and of several definitions in one file the last: it replaces the others."""
     same: dict[tuple[str, str, str], list[Hit]] = {}
@@ -355,7 +357,7 @@ def _units(hits: Sequence[Hit], names: Sequence[str], stage: str) -> Iterator[Re
 
 def _around(
     graph: CallGraph, seeds: list[int], stage: str, symbols: Sequence[str], units: Sequence[Hit]
-) -> Iterator[Reached]:
+) -> Iterator[Reach]:
     """The definitions, their callers and callees. A class that is a unit comes before its constructor."""
     classes = {hit.address.func_name for hit in units if hit.address.kind in CLASS_KINDS}
     for node in seeds:
@@ -363,12 +365,12 @@ def _around(
         first = WHOLE if whole and graph.symbol(node).name not in classes else PART
         for position, id_ in enumerate(functions_of(graph, node)):
             yield id_, PART - NEXT * position if position else first, stage
-    callers, called = graph.walk(seeds, CALLS, "in"), graph.walk(seeds, CALLS, "out")
-    for id_, score, word in chain(_functions(graph, callers), _functions(graph, called, PASSIVE)):
+    callers, callees = graph.walk(seeds, CALLS, "in"), graph.walk(seeds, CALLS, "out")
+    for id_, score, word in chain(_functions(graph, callers), _functions(graph, callees, PASSIVE)):
         yield id_, AROUND * score, word
 
 
-def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reached]:
+def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reach]:
     for step, own in zip(steps, graph.ids_of([step.node for step in steps]), strict=True):
         # A class in a call does not stand for its methods; its constructor has its own edge.
         ids = own if step.relation == "calls" else units_of(graph, step.node)
@@ -381,14 +383,14 @@ def _stage(step: Step, words: Mapping[Relation, str]) -> str:
     return word if step.depth == 1 else f"{word}, {step.depth} edges away"
 
 
-def _located(engine: Engine, reached: Iterable[Reached], filters: Filters) -> RankedList:
-    first: dict[str, Reached] = {}
-    for found in reached:
-        first.setdefault(found[0], found)
+def _locate(engine: Engine, reaches: Iterable[Reach], filters: Filters) -> RankedList:
+    first: dict[str, Reach] = {}
+    for reach in reaches:
+        first.setdefault(reach[0], reach)
     hits = Hits.of(engine.locate(list(first), filters))
     reasons = [first[id_] for id_ in hits.ids]
     return RankedList(GRAPH, hits.with_scores([score for _, score, _ in reasons]), [stage for _, _, stage in reasons])
 
 
-def _first(ranked: RankedList, k: int) -> RankedList:
-    return replace(ranked, hits=ranked.hits[:k], stages=ranked.stages[:k])
+def _first(ranking: RankedList, k: int) -> RankedList:
+    return replace(ranking, hits=ranking.hits[:k], stages=ranking.stages[:k])

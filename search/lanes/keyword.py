@@ -25,25 +25,27 @@ LONGEST_WORD = 40  # letters
 WORD = re.compile(r"\w+")
 
 
-def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, expanded: bool = False) -> RankedList:
-    """The best `k` by keyword, relaxed as far as needed; `expanded` adds words that the first results share."""
+def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, with_feedback: bool = False) -> RankedList:
+    """The best `k` by keyword, relaxed as far as needed; `with_feedback` adds words that the first results share."""
     stages: list[str] = []
     parts: list[Sequence[Hit]] = []
     hits: Sequence[Hit] = []
     part: list[int] = []
-    for stage, found in _stages(engine, text, k, filters, expanded):
+    for stage, part_hits in _stages(engine, text, k, filters, with_feedback):
         stages.append(stage)
-        parts.append(found)
+        parts.append(part_hits)
         hits, part = concatenate(parts, k)
         if len(hits) >= min(ENOUGH, k):
             break
     return RankedList(KEYWORD, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])
 
 
-def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool) -> Iterator[tuple[str, Sequence[Hit]]]:
+def _stages(
+    engine: Engine, text: str, k: int, filters: Filters, with_feedback: bool
+) -> Iterator[tuple[str, Sequence[Hit]]]:
     rest, shapes = read_query(text)
     words = terms(rest) or terms(text)
-    if words and expanded:
+    if words and with_feedback:
         words = _with_feedback(engine, words, filters)
     if words:
         yield EXACT, engine.keyword([*words, *shapes], k, filters)
@@ -56,22 +58,22 @@ def _stages(engine: Engine, text: str, k: int, filters: Filters, expanded: bool)
 
 def _with_feedback(engine: Engine, words: list[str], filters: Filters) -> list[str]:
     first = engine.keyword(words, BACKGROUND, filters)
-    return expand(words, [analyse(found).split() for found in engine.fetch([hit.id for hit in first])])
+    return expand(words, [analyse(one).split() for one in engine.fetch([hit.id for hit in first])])
 
 
 def chunks(text: str) -> list[str]:
     """Smaller and smaller runs of the query's words, halves first, then pieces of words typed without a space."""
     words = WORD.findall(text)
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     size = len(words) // 2
-    while size >= 1 and len(found) < MAX_CHUNKS:
+    while size >= 1 and len(result) < MAX_CHUNKS:
         for start in range(0, len(words), size):
-            found[" ".join(words[start : start + size])] = None
+            result[" ".join(words[start : start + size])] = None
         size //= 2
     for word in words[:MAX_CHUNKS]:
         if 2 * SHORTEST_PIECE <= len(word) <= LONGEST_WORD:
-            found[" ".join(pieces(word))] = None
-    return list(found)[:MAX_CHUNKS]
+            result[" ".join(pieces(word))] = None
+    return list(result)[:MAX_CHUNKS]
 
 
 def pieces(word: str) -> Iterator[str]:

@@ -56,34 +56,34 @@ class LaneSet:
 
     def make(self, plan: Plan) -> dict[str, Lane]:
         """The plan's lanes by name; an index with several encoders has a dense lane for each."""
-        made: dict[str, Lane] = {}
+        lanes: dict[str, Lane] = {}
         for name in plan.lanes:
             if name == KEYWORD:
-                made[name] = partial(
+                lanes[name] = partial(
                     keyword_lane,
                     self._engine,
                     plan.language.rest,  # functions do not mention the language they are written in
                     plan.depth,
                     plan.filters,
-                    expanded=plan.query.expand,
+                    with_feedback=plan.query.expand,
                 )
             elif name == DENSE:
-                made |= self._dense(plan)
+                lanes |= self._dense(plan)
             elif name == GRAPH:
-                made[name] = lambda: graph_lane(
+                lanes[name] = lambda: graph_lane(
                     self._engine, self._graph(), plan.route, plan.text, plan.depth, plan.filters
                 )
             elif name == PATH:
-                made[name] = lambda: path_lane(self._engine, self._locations(), plan)
+                lanes[name] = lambda: path_lane(self._engine, self._locations(), plan)
             elif name == EXACT:
-                made[name] = partial(exact_lane, self._engine, plan)
+                lanes[name] = partial(exact_lane, self._engine, plan)
             elif name == TEXT_CALLS:
-                made[name] = self._text_calls(plan)
+                lanes[name] = self._text_calls(plan)
             elif name == TFIDF:
-                made[name] = partial(self._tfidf, plan.text, plan.depth, plan.filters)
+                lanes[name] = partial(self._tfidf, plan.text, plan.depth, plan.filters)
             else:
                 raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
-        return made
+        return lanes
 
     def prepare(self, name: str, progress: Progress = no_progress) -> None:
         """Load or build now what the lane needs, instead of at its first query."""
@@ -96,8 +96,8 @@ class LaneSet:
         symbol = plan.route.symbols[0]
         if plan.route.relations == INHERITS:
             return lambda: text_bases_lane(self._engine, self._graph(), symbol, plan.depth, plan.filters)
-        called = not plan.route.asks_for_uses
-        return partial(text_calls_lane, self._engine, symbol, plan.depth, plan.filters, called=called)
+        is_call = not plan.route.asks_for_uses
+        return partial(text_calls_lane, self._engine, symbol, plan.depth, plan.filters, is_call=is_call)
 
     def _dense(self, plan: Plan) -> dict[str, Lane]:
         info = self._engine.info
@@ -163,17 +163,17 @@ class LaneResults:
     lists: tuple[RankedList, ...]
     degraded: tuple[Degradation, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds per lane
-    excluded: bool = False  # whether results were dropped because of an excluded word
+    has_exclusions: bool = False  # whether results were dropped because of an excluded word
 
-    def without(self, stage: str, error: Exception) -> LaneResults:
+    def with_degradation(self, stage: str, error: Exception) -> LaneResults:
         """The results, with a stage after the lanes named as left out."""
         return replace(self, degraded=(*self.degraded, Degradation(stage, str(error))))
 
     @cached_property
     def exact(self) -> Exact | None:
         """The call graph's answer to a structural question, with the number of unresolved calls."""
-        known = next((ranked for ranked in self.lists if isinstance(ranked, ExactList)), None)
-        text_calls = next((ranked for ranked in self.lists if isinstance(ranked, TextCallsList)), None)
+        known = next((ranking for ranking in self.lists if isinstance(ranking, ExactList)), None)
+        text_calls = next((ranking for ranking in self.lists if isinstance(ranking, TextCallsList)), None)
         if known is None:
             return None
         cut = known.exact.found > known.exact.functions  # those beyond the list would then be counted twice
@@ -190,7 +190,7 @@ class LaneResults:
     def relaxed(self) -> tuple[str, ...]:
         """The relaxation stages after the exact one that were needed, in order. The last is `meaning` if no unit has a
         word of the query and the results are only similar in meaning."""
-        stages = {ranked.lane: ranked.stages for ranked in self.lists}.get(KEYWORD)
+        stages = {ranking.lane: ranking.stages for ranking in self.lists}.get(KEYWORD)
         if stages is None:
             return ()
         beyond = tuple(stage for stage in dict.fromkeys(stages) if stage != "exact")
@@ -199,11 +199,11 @@ class LaneResults:
     @property
     def no_match(self) -> str:
         """A sentence if no unit has the quoted phrase, or any of the words or a near spelling of one; else empty."""
-        if self._phrases is not None and self._phrases.required and not len(self._phrases.hits):
+        if self._phrases is not None and self._phrases.is_required and not len(self._phrases.hits):
             missing = self._phrases.missing or (*self.plan.phrases, self.plan.regex and f"/{self.plan.regex}/")
             together = "" if self._phrases.missing else " together"
-            unsure = " (as far as could be looked in time)" if self._phrases.stopped else ""
-            return f"nothing here contains {_quoted(missing)}{together}{unsure}" + (WITHOUT_IT if self.found else "")
+            unsure = " (as far as could be looked in time)" if self._phrases.timeouts else ""
+            return f"nothing here contains {_in_quotes(missing)}{together}{unsure}" + (WITHOUT_IT if self.hits else "")
         if self._pieces is None:
             return ""
         if not self._by_meaning:
@@ -213,9 +213,9 @@ class LaneResults:
     @property
     def cut_short(self) -> str:
         """A sentence if the search for a phrase or pattern ran out of time, so there may be more; else empty."""
-        if self._phrases is None or not self._phrases.stopped or not len(self._phrases.hits):
+        if self._phrases is None or not self._phrases.timeouts or not len(self._phrases.hits):
             return ""
-        return f"looking for {_quoted(self._phrases.stopped)} took too long: there may be more"
+        return f"looking for {_in_quotes(self._phrases.timeouts)} took too long: there may be more"
 
     @property
     def leading(self) -> tuple[str, ...]:
@@ -223,41 +223,41 @@ class LaneResults:
         that the query names, or units that contain the query verbatim."""
         if self.exact:
             return (GRAPH, TEXT_CALLS)
-        if any(ranked.lane == PATH and len(ranked.hits) for ranked in self.lists):
+        if any(ranking.lane == PATH and len(ranking.hits) for ranking in self.lists):
             return (PATH,)
-        verbatim = self._phrases is not None and not self._phrases.required and len(self._phrases.hits)
+        verbatim = self._phrases is not None and not self._phrases.is_required and len(self._phrases.hits)
         return (EXACT,) if verbatim else ()
 
     @property
     def _phrases(self) -> PhraseList | None:
-        return next((ranked for ranked in self.lists if isinstance(ranked, PhraseList)), None)
+        return next((ranking for ranking in self.lists if isinstance(ranking, PhraseList)), None)
 
     @property
     def _by_meaning(self) -> bool:
-        return any(ranked.hits and base(ranked.lane) == DENSE for ranked in self.lists)
+        return any(ranking.hits and base(ranking.lane) == DENSE for ranking in self.lists)
 
     @property
     def _pieces(self) -> bool | None:
         """Whether only pieces of the words were found. None if whole words were or may have been found, or no lane
         searched for them."""
-        found = {base(ranked.lane): ranked for ranked in self.lists if base(ranked.lane) not in (DENSE, EXACT)}
-        keyword = found.pop(KEYWORD, None)
-        if keyword is None or self.excluded or any(ranked.hits for ranked in found.values()):
+        others = {base(ranking.lane): ranking for ranking in self.lists if base(ranking.lane) not in (DENSE, EXACT)}
+        keyword = others.pop(KEYWORD, None)
+        if keyword is None or self.has_exclusions or any(ranking.hits for ranking in others.values()):
             return None
         return bool(keyword.hits) if all(stage == CHUNKS for stage in keyword.stages) else None
 
     @cached_property
-    def found(self) -> Hits:
+    def hits(self) -> Hits:
         """The distinct functions of all lists."""
-        return distinct([ranked.hits for ranked in self.lists])
+        return distinct([ranking.hits for ranking in self.lists])
 
     def only(self, *lanes: str) -> LaneResults:
         """The results of these lanes only; `dense` includes every encoder's."""
-        kept = tuple(ranked for ranked in self.lists if ranked.lane in lanes or base(ranked.lane) in lanes)
-        return replace(self, lists=kept)
+        lists = tuple(ranking for ranking in self.lists if ranking.lane in lanes or base(ranking.lane) in lanes)
+        return replace(self, lists=lists)
 
 
-def _quoted(phrases: Sequence[str]) -> str:
+def _in_quotes(phrases: Sequence[str]) -> str:
     return " or ".join(one if one.startswith("/") else f"“{one}”" for one in phrases if one)
 
 
@@ -268,13 +268,13 @@ def base(lane: str) -> str:
 
 def exclude(engine: Engine, results: LaneResults) -> LaneResults:
     """The lists without functions that contain an excluded word, in any form, even as part of a name."""
-    words = [found for word in results.plan.excluded if (found := frozenset(terms(word)))]
+    words = [stems for word in results.plan.excluded if (stems := frozenset(terms(word)))]
     if not words:
         return results
-    every = dict.fromkeys(id_ for ranked in results.lists for id_ in Hits.of(ranked.hits).ids)
-    dropped = {function.id for function in engine.fetch(list(every)) if _contains(function, words)}
-    lists = tuple(_keep(ranked, dropped) for ranked in results.lists)
-    return replace(results, lists=lists, excluded=bool(dropped))
+    every = dict.fromkeys(id_ for ranking in results.lists for id_ in Hits.of(ranking.hits).ids)
+    dropouts = {function.id for function in engine.fetch(list(every)) if _contains(function, words)}
+    lists = tuple(_keep(ranking, dropouts) for ranking in results.lists)
+    return replace(results, lists=lists, has_exclusions=bool(dropouts))
 
 
 def _contains(function: Function, words: Sequence[frozenset[str]]) -> bool:
@@ -284,16 +284,16 @@ def _contains(function: Function, words: Sequence[frozenset[str]]) -> bool:
     likely = [word for word in words if all(stem[: max(2, len(stem) - 1)] in text for stem in word)]
     if not likely:
         return False
-    contained = set(analyse(function).split())
-    return any(word <= contained for word in likely)
+    words_of_it = set(analyse(function).split())
+    return any(word <= words_of_it for word in likely)
 
 
-def _keep(ranked: RankedList, dropped: set[str]) -> RankedList:
-    positions = [at for at, id_ in enumerate(Hits.of(ranked.hits).ids) if id_ not in dropped]
-    stages = [ranked.stages[at] for at in positions] if ranked.stages else ranked.stages
-    kept = replace(ranked, hits=Hits.of(ranked.hits).at(positions), stages=stages)
-    if not isinstance(kept, ExactList):
-        return kept
-    gone = len(ranked.hits) - len(positions)
-    exact = replace(kept.exact, found=kept.exact.found - gone, functions=len(positions), narrowed=True)
-    return replace(kept, exact=exact)
+def _keep(ranking: RankedList, dropouts: set[str]) -> RankedList:
+    positions = [at for at, id_ in enumerate(Hits.of(ranking.hits).ids) if id_ not in dropouts]
+    stages = [ranking.stages[at] for at in positions] if ranking.stages else ranking.stages
+    result = replace(ranking, hits=Hits.of(ranking.hits).at(positions), stages=stages)
+    if not isinstance(result, ExactList):
+        return result
+    losses = len(ranking.hits) - len(positions)
+    exact = replace(result.exact, found=result.exact.found - losses, functions=len(positions), is_filtered=True)
+    return replace(result, exact=exact)

@@ -35,11 +35,11 @@ FEW = 3  # most places of an unquoted query: text that occurs in more is not a q
 
 @frozen
 class PhraseList(RankedList):
-    """The units found. `missing` are required phrases that no unit has, `stopped` those whose search timed out."""
+    """The units found. `missing` are required phrases that no unit has, `timeouts` those whose search timed out."""
 
-    required: bool = field(kw_only=True)
+    is_required: bool = field(kw_only=True)
     missing: tuple[str, ...] = field(default=(), kw_only=True)
-    stopped: tuple[str, ...] = field(default=(), kw_only=True)
+    timeouts: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
@@ -47,34 +47,34 @@ def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
     verbatim = _verbatim(engine, (plan.words, plan.corrections.text), plan.filters) if plan.verbatim else []
     verbatim = _quotations(engine, verbatim, plan.text)
     if not len(verbatim) and plan.verbatim and not plan.regex:
-        verbatim = _template(engine, plan.words, plan.filters, FRAGMENT_WORDS + plan.required)
-    if len(verbatim) or not plan.required:
-        return PhraseList(EXACT, _scored(verbatim), required=False)
-    found = {phrase: Hits.of(engine.phrase(phrase, MOST, plan.filters)) for phrase in plan.phrases}
+        verbatim = _template(engine, plan.words, plan.filters, FRAGMENT_WORDS + plan.has_requirements)
+    if len(verbatim) or not plan.has_requirements:
+        return PhraseList(EXACT, _with_scores(verbatim), is_required=False)
+    by_phrase = {phrase: Hits.of(engine.phrase(phrase, MOST, plan.filters)) for phrase in plan.phrases}
     if plan.regex:
-        found[f"/{plan.regex}/"] = Hits.of(engine.regex(plan.regex, MOST, plan.filters))
-    missing = tuple(what for what, hits in found.items() if not len(hits))
-    stopped = tuple(what for what, hits in found.items() if not hits.complete)
-    fewest, *others = sorted(found.values(), key=len)
+        by_phrase[f"/{plan.regex}/"] = Hits.of(engine.regex(plan.regex, MOST, plan.filters))
+    missing = tuple(what for what, hits in by_phrase.items() if not len(hits))
+    timeouts = tuple(what for what, hits in by_phrase.items() if not hits.complete)
+    fewest, *others = sorted(by_phrase.values(), key=len)
     for hits in others:
         having = set(Hits.of(hits).ids)
         fewest = fewest.at([at for at, id_ in enumerate(fewest.ids) if id_ in having])
-    return PhraseList(EXACT, _scored(fewest), required=True, missing=missing, stopped=stopped)
+    return PhraseList(EXACT, _with_scores(fewest), is_required=True, missing=missing, timeouts=timeouts)
 
 
 def require(lists: Sequence[RankedList]) -> tuple[RankedList, ...]:
     """The lists without units that lack a required phrase; unchanged if no unit has it."""
-    exact = next((ranked for ranked in lists if isinstance(ranked, PhraseList)), None)
-    if exact is None or not exact.required or not len(exact.hits):
+    exact = next((ranking for ranking in lists if isinstance(ranking, PhraseList)), None)
+    if exact is None or not exact.is_required or not len(exact.hits):
         return tuple(lists)
     having = set(Hits.of(exact.hits).ids)
-    return tuple(ranked if ranked is exact else _only(ranked, having) for ranked in lists)
+    return tuple(ranking if ranking is exact else _only(ranking, having) for ranking in lists)
 
 
 def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequence[Hit]:
     """The units with the first of these texts that occurs anywhere, also with escaped quotes (`can\\'t`)."""
-    escaped = [text.replace(quote, f"\\{quote}") for text in texts for quote in "'\""]
-    for variant in dict.fromkeys((*texts, *escaped)):
+    escapes = [text.replace(quote, f"\\{quote}") for text in texts for quote in "'\""]
+    for variant in dict.fromkeys((*texts, *escapes)):
         hits = engine.phrase(variant, FEW + 1, filters)
         if len(hits):
             return hits if len(hits) <= FEW else []
@@ -84,9 +84,9 @@ def _verbatim(engine: Engine, texts: Sequence[str], filters: Filters) -> Sequenc
 def _template(engine: Engine, message: str, filters: Filters, least: int) -> Sequence[Hit]:
     """The units with the longest run of words of a printed message that any has, between the values in it."""
     for fragment in fragments(message, least)[:FRAGMENTS]:
-        found = _quotations(engine, _verbatim(engine, (fragment,), filters), fragment)
-        if len(found):
-            return found
+        quotations = _quotations(engine, _verbatim(engine, (fragment,), filters), fragment)
+        if len(quotations):
+            return quotations
     return []
 
 
@@ -123,20 +123,20 @@ def _quotations(engine: Engine, hits: Sequence[Hit], query: str) -> Sequence[Hit
 
 def says(unit: Function, text: str) -> bool:
     """Whether the unit's docstring has the text, or a string in its code, as far as one line shows."""
-    written = re.compile(r"\s+".join(map(re.escape, text.split())), re.IGNORECASE)
+    pattern = re.compile(r"\s+".join(map(re.escape, text.split())), re.IGNORECASE)
     code = unit.code.replace("\\", "")
-    return written.search(unit.docstring) is not None or any(
-        IN_STRING.match(code[code.rfind("\n", 0, found.start()) + 1 : found.start()])
-        for found in written.finditer(code)
+    return pattern.search(unit.docstring) is not None or any(
+        IN_STRING.match(code[code.rfind("\n", 0, match.start()) + 1 : match.start()])
+        for match in pattern.finditer(code)
     )
 
 
-def _scored(hits: Sequence[Hit]) -> Sequence[Hit]:
+def _with_scores(hits: Sequence[Hit]) -> Sequence[Hit]:
     """The hits with equal scores, because a text either occurs or does not."""
     return Hits.of(hits).with_scores([1.0] * len(hits))
 
 
-def _only(ranked: RankedList, ids: set[str]) -> RankedList:
-    positions = [at for at, id_ in enumerate(Hits.of(ranked.hits).ids) if id_ in ids]
-    stages = [ranked.stages[at] for at in positions] if ranked.stages else ranked.stages
-    return replace(ranked, hits=Hits.of(ranked.hits).at(positions), stages=stages)
+def _only(ranking: RankedList, ids: set[str]) -> RankedList:
+    positions = [at for at, id_ in enumerate(Hits.of(ranking.hits).ids) if id_ in ids]
+    stages = [ranking.stages[at] for at in positions] if ranking.stages else ranking.stages
+    return replace(ranking, hits=Hits.of(ranking.hits).at(positions), stages=stages)

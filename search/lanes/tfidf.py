@@ -41,7 +41,7 @@ REPORT_EVERY = 1_000  # functions
 Progress = Callable[[str, int, int], None]  # label, done, total
 
 
-def no_progress(_what: str, _done: int, _total: int) -> None:
+def no_progress(_what: str, _count: int, _total: int) -> None:
     """Reports nothing."""
 
 
@@ -60,17 +60,17 @@ class TfidfLane:
         """The best `k`; raises `EngineUnavailable` while the matrix is being built."""
         matrix = self._matrix
         if matrix is None:
-            self._started().join(WAIT)
+            self._builder().join(WAIT)
             matrix = self._matrix
         if matrix is None:
             if self._error is not None:
                 raise self._error.with_traceback(None)  # or it grows with every query
             raise EngineUnavailable("the TF-IDF matrix of this index is being made", "ask again in a minute")
-        found = dict(matrix.search(terms(text), k if filters == Filters() else LOOKED_AT * k))
-        located = Hits.of(self._engine.locate(list(found), filters))[:k]
-        return RankedList(TFIDF, located.with_scores([found[id_] for id_ in located.ids]))
+        scores = dict(matrix.search(terms(text), k if filters == Filters() else LOOKED_AT * k))
+        hits = Hits.of(self._engine.locate(list(scores), filters))[:k]
+        return RankedList(TFIDF, hits.with_scores([scores[id_] for id_ in hits.ids]))
 
-    def _started(self) -> threading.Thread:
+    def _builder(self) -> threading.Thread:
         """The thread that builds the matrix; a new one some time after a failure."""
         with self._lock:
             again = self._error is not None and monotonic() - self._failed >= TRY_AGAIN_AFTER
@@ -88,9 +88,9 @@ class TfidfLane:
 
     def prepare(self, progress: Progress = no_progress) -> None:
         """Load or build the matrix, and wait for it."""
-        self._matrix = load(self._engine.artifact(ARTIFACT) or self._made(progress))
+        self._matrix = load(self._engine.artifact(ARTIFACT) or self._make(progress))
 
-    def _made(self, progress: Progress) -> bytes:
+    def _make(self, progress: Progress) -> bytes:
         def make() -> bytes:
             return build(tfidf_rows(self._engine, progress))
 
@@ -110,7 +110,7 @@ def cached_matrix(cache: Path, info: IndexInfo, make: Callable[[], bytes]) -> by
     path = path_of(cache, info)
     data = _read(path)
     if data is None:
-        with _locked(path.parent):
+        with _lock_on(path.parent):
             data = _read(path)
             if data is None:
                 data = make()
@@ -149,7 +149,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock_on(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("ab")

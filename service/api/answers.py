@@ -610,7 +610,7 @@ class EvalBody(Body):
 
 def facets(answer: Answer) -> dict[str, dict[str, int]]:
     """How many results of the question, on all its pages, there are per language and repository."""
-    return {name: answer.found.most(name, FACET_VALUES) for name in FACETS}
+    return {name: answer.hits.most(name, FACET_VALUES) for name in FACETS}
 
 
 def count_bodies(counts: Mapping[str, int]) -> list[CountBody]:

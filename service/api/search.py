@@ -171,7 +171,7 @@ def map_of_results(parameters: Question) -> Response:
         return unchanged
     answer = search_or_cached(query, votes, key)
     started = time.perf_counter()
-    ranked = list(answer.ranked[: here.settings.map_depth])
+    ranked = list(answer.candidates[: here.settings.map_depth])
     addresses = [candidate.address for candidate in ranked]
     disk = draw(result_graph(ranked, clusters=here.settings.clusters), addresses)
     cluster_at = {node.rank: node.cluster for node in disk.nodes}

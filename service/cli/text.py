@@ -187,7 +187,7 @@ def _footer(answer: Answer, info: IndexInfo) -> str:
 
 
 def _narrowed(answer: Answer) -> str:
-    return f", {visible(answer.plan.narrowed)}" if answer.plan.narrowed else ""
+    return f", {visible(answer.plan.narrowing_text)}" if answer.plan.narrowing_text else ""
 
 
 NO_NEIGHBOURS = "nothing known here"  # names are resolved within a repository: library code is not in the graph

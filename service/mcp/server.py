@@ -213,8 +213,8 @@ def _heading(answer: Answer) -> list[str]:
     heading = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
     if answer.corrections.words:
         heading.append(f"{answer.corrections.sentence} (in quotes it is looked for as it is)")
-    if answer.plan.narrowed and answer.plan.words != answer.query.text:
-        heading.append(visible(f"Understood as: {answer.plan.words} ({answer.plan.narrowed})"))
+    if answer.plan.narrowing_text and answer.plan.words != answer.query.text:
+        heading.append(visible(f"Understood as: {answer.plan.words} ({answer.plan.narrowing_text})"))
     if answer.exact:
         heading.append(visible(answer.exact.sentence))
     return heading

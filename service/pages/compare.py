@@ -75,7 +75,7 @@ def compare() -> Response:
     columns: list[Column] = []
     if state["q"]:
         answers = [answer_of(state, way) for way in ways]
-        ranks = [{candidate.id: rank for rank, candidate in enumerate(answer.ranked, 1)} for answer in answers]
+        ranks = [{candidate.id: rank for rank, candidate in enumerate(answer.candidates, 1)} for answer in answers]
         columns = [
             column(state, way, answer, there) for way, answer, there in zip(ways, answers, reversed(ranks), strict=True)
         ]

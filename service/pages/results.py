@@ -12,7 +12,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidates import Candidate
-from treeline.search.answer import WHOLES, Answer, Result
+from treeline.search.answer import CONTAINERS, Answer, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import cluster_of
 from treeline.service.present.highlight import Snippet, mark_prose, preview
@@ -147,7 +147,7 @@ def _view(
 
 def has_whole_text(function: Function) -> bool:
     """Whether a unit's text is what its lines of the file say. A class's has its methods' signatures alone."""
-    if function.kind not in WHOLES or function.address.lines is None:
+    if function.kind not in CONTAINERS or function.address.lines is None:
         return True
     first, last = function.address.lines
     return last - first == function.original_string.strip("\n").count("\n")

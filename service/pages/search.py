@@ -16,7 +16,7 @@ from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
 from treeline.search.query import BY_NAME, parse
 from treeline.search.settings import Settings
-from treeline.search.structural_answer import BELOW
+from treeline.search.structural_answer import REST
 from treeline.service.api.answers import facets
 from treeline.service.api.parameters import Question, SearchParameters
 from treeline.service.http import guard
@@ -89,7 +89,7 @@ def search() -> Response:
         page_ = render_template("search.html", answer=None, problem=error, **common)
         return Response(page_, status=400, headers={"Cache-Control": "no-store"})
     words = question_words(answer.plan.text)
-    looked_for = state | {"q": answer.plan.rephrased}
+    looked_for = state | {"q": answer.plan.corrected_text}
     html = render_template(
         "search.html",
         answer=answer,
@@ -98,7 +98,7 @@ def search() -> Response:
         pages=pages(answer, page),
         filters=facet_choices(answer, state),
         lanes=LANES,
-        below=BELOW,
+        below=REST,
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         map_address="/api/map?" + query_string(state | {"q": answer.query.text, "look": "", "page": ""}),
         json_address="/api/search?"

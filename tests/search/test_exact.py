@@ -18,7 +18,7 @@ from treeline.search.lanes import graph as graph_lane
 from treeline.search.lanes.graph import calls_in, relation_of
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
-from treeline.search.structural_answer import BELOW
+from treeline.search.structural_answer import REST
 
 MORE = {
     "web/shapes.py": """
@@ -191,8 +191,8 @@ def test_calls_that_were_not_resolved_follow_those_that_were(searcher: Searcher)
         "1 function is known to call the open defined in this index; 1 more function has open( in the code"
     )
     assert found(answer)[:2] == ["Client.send", "read_csv"]  # of its own class, and the built-in one
-    assert answer.headings == {2: "with open( in the code, not resolved by the call graph", 3: BELOW}
-    assert searcher.search(Query("what calls parse_url")).headings == {2: BELOW}
+    assert answer.headings == {2: "with open( in the code, not resolved by the call graph", 3: REST}
+    assert searcher.search(Query("what calls parse_url")).headings == {2: REST}
     assert searcher.search(Query("parse_url")).headings == {}
 
 
@@ -273,7 +273,7 @@ def test_the_graph_is_walked_once_and_every_part_of_the_time_is_told(
 def test_an_answer_longer_than_its_list_says_how_many_are_listed(
     searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph_lane, "LISTED", 1)
+    monkeypatch.setattr(graph_lane, "MOST_LISTED", 1)
     answer = searcher.search(Query("what changes if I touch parse_url"))
     assert answer.exact is not None
     assert answer.exact_results == 1
@@ -285,7 +285,7 @@ def test_an_answer_longer_than_its_list_says_how_many_are_listed(
 def test_what_is_beyond_a_cut_list_is_not_counted_again_as_written(
     searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph_lane, "LISTED", 0)
+    monkeypatch.setattr(graph_lane, "MOST_LISTED", 0)
     answer = searcher.search(Query("what calls open"))
     assert answer.exact is not None
     assert (answer.exact.found, answer.exact.functions, answer.exact.unresolved_calls) == (1, 0, 0)

@@ -40,7 +40,7 @@ def test_a_new_generation_is_noticed(tmp_path: Path) -> None:
     store = small_store(tmp_path)
     searcher = LiveSearcher(store, "small")
     before = searcher.info.generation
-    assert "frobnicate" not in [one.address.func_name for one in searcher.search(Query("frobnicate")).ranked]
+    assert "frobnicate" not in [one.address.func_name for one in searcher.search(Query("frobnicate")).candidates]
     publish(store, *parsed(MORE))
     assert first(searcher, "frobnicate") == "frobnicate"
     assert searcher.info.generation != before

@@ -154,7 +154,7 @@ def test_filters_hold(searcher: Searcher, reader: PairReader) -> None:
 def test_reading_leaves_the_thread_of_quick_searches_alone(
     searcher: Searcher, reader: PairReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Executor, "call", None)
+    monkeypatch.setattr(Executor, "run_in_turn", None)
     assert names(searcher, Query("read a file", quality="best"))
 
 

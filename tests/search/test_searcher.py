@@ -60,7 +60,7 @@ def test_a_word_typed_wrong_is_looked_for_as_it_was_meant(
     typed = searcher.search(Query("downlaod a web page", mode=mode))
     assert typed.corrections.words == (("downlaod", "download"),)
     assert not typed.corrections.unsure
-    assert [(one.id, one.score) for one in typed.ranked] == [(one.id, one.score) for one in meant.ranked]
+    assert [(one.id, one.score) for one in typed.candidates] == [(one.id, one.score) for one in meant.candidates]
     assert typed.query.text == "downlaod a web page"
     assert not searcher.search(Query("downlaod a web page", mode=mode, as_typed=True)).corrections.words
 
@@ -157,7 +157,7 @@ def test_an_exact_answer_counts_what_was_left_of_it(searcher: Searcher) -> None:
 def test_every_fusion_can_be_asked_for_and_its_contributions_sum_up(searcher: Searcher, method: str) -> None:
     answer = searcher.search(Query("read a csv file", fusion=method, rerank="none"))
     assert found(answer)[0] == "read_csv"
-    for candidate in answer.ranked:
+    for candidate in answer.candidates:
         assert candidate.score == pytest.approx(sum(part.share for part in candidate.contributions))
 
 
@@ -166,7 +166,7 @@ def test_an_answer_says_route_total_and_times(searcher: Searcher) -> None:
     assert answer.route == "conceptual"
     assert answer.degraded == ()
     assert len(answer.results) == 2
-    assert answer.total >= len(answer.ranked) >= 2
+    assert answer.total >= len(answer.candidates) >= 2
     assert {"keyword", "dense", "lanes", "fusion", "rerank", "fetch", "total"} <= answer.timings.keys()
     assert [result.rank for result in answer.results] == [1, 2]
 
@@ -175,7 +175,7 @@ def test_an_identifier_finds_its_definition_and_its_callers(searcher: Searcher) 
     answer = searcher.search(Query("parse_url"))
     assert answer.route == "identifier"
     assert found(answer)[0] == "parse_url"
-    stages = {c.id: {part.lane: part.stage for part in c.contributions} for c in answer.ranked}
+    stages = {c.id: {part.lane: part.stage for part in c.contributions} for c in answer.candidates}
     by_name = {result.function.func_name: stages[result.function.id] for result in answer.results}
     assert by_name["parse_url"]["graph"] == "definition"
     assert by_name["Client.send"]["graph"] == "calls"
@@ -184,24 +184,24 @@ def test_an_identifier_finds_its_definition_and_its_callers(searcher: Searcher) 
 def test_a_misspelt_name_is_no_definition_but_leads_to_a_near_one(searcher: Searcher) -> None:
     answer = searcher.search(Query("parse_urll"))
     assert found(answer)[0] == "parse_url"
-    stages = {part.stage for one in answer.ranked for part in one.contributions if part.lane == "graph"}
+    stages = {part.stage for one in answer.candidates for part in one.contributions if part.lane == "graph"}
     assert "near name" in stages and "definition" not in stages
     unknown = searcher.search(Query("zqx_wvut"))
-    assert not any(part.lane == "graph" for one in unknown.ranked for part in one.contributions)
+    assert not any(part.lane == "graph" for one in unknown.candidates for part in one.contributions)
 
 
 def test_a_structural_question_is_answered_by_the_graph_completely(searcher: Searcher) -> None:
     answer = searcher.search(Query("what calls parse_url", rerank="none"))
     assert answer.route == "structural"
     assert found(answer)[0] == "Client.send"
-    graph = [c for c in answer.ranked if any(part.lane == "graph" for part in c.contributions)]
+    graph = [c for c in answer.candidates if any(part.lane == "graph" for part in c.contributions)]
     assert [c.address.func_name for c in graph] == ["Client.send"]
 
 
 def test_what_changes_goes_over_several_edges(searcher: Searcher) -> None:
     answer = searcher.search(Query("what changes if I touch parse_url", mode="graph"))
     assert found(answer) == ["Client.send", "fetch_page"]
-    assert answer.ranked[1].contributions[0].stage == "calls, 2 edges away"
+    assert answer.candidates[1].contributions[0].stage == "calls, 2 edges away"
 
 
 def test_the_graph_starts_at_the_top_keyword_hit_when_no_symbol_is_named(searcher: Searcher) -> None:
@@ -210,7 +210,7 @@ def test_the_graph_starts_at_the_top_keyword_hit_when_no_symbol_is_named(searche
 
 def test_callees_of_the_top_hits_can_be_pulled_in(searcher: Searcher) -> None:
     query = Query("download a web page", mode="keyword", callees=True)
-    lanes = {part.lane for c in searcher.search(query).ranked for part in c.contributions}
+    lanes = {part.lane for c in searcher.search(query).candidates for part in c.contributions}
     assert lanes == {"keyword", "callees"}
 
 
@@ -270,7 +270,7 @@ def test_filters_hold_in_every_mode(searcher: Searcher, mode: str) -> None:
     query = Query("parse_url and send", mode=mode, filters=Filters(path_prefix="web/url"))
     answer = searcher.search(query)
     assert answer.results
-    assert {candidate.address.path for candidate in answer.ranked} == {"web/url.py"}
+    assert {candidate.address.path for candidate in answer.candidates} == {"web/url.py"}
 
 
 @pytest.mark.parametrize("mode", ["keyword", "dense", "hybrid"])

@@ -16,9 +16,9 @@ from treeline.search.query import Parts, Query, parse
         ("copy Language:Python", Parts("copy", Filters(language="Python"))),
         ('copy path:"my code/"', Parts("copy", Filters(path_prefix="my code/"))),
         ("copy file:shutil.py repo:python", Parts("copy", Filters(repo="python", path_prefix="shutil.py"))),
-        ("parse json -xml", Parts("parse json", without=("xml",))),
-        ("-xml parse -yaml json", Parts("parse json", without=("xml", "yaml"))),
-        ('parse json -"xml file" -utf-8', Parts("parse json", without=("xml file", "utf-8"))),
+        ("parse json -xml", Parts("parse json", excluded_words=("xml",))),
+        ("-xml parse -yaml json", Parts("parse json", excluded_words=("xml", "yaml"))),
+        ('parse json -"xml file" -utf-8', Parts("parse json", excluded_words=("xml file", "utf-8"))),
         ("kind:class,interface session", Parts("session", Filters(kind="class,interface"))),
         ("file:shutil.py", Parts("", Filters(path_prefix="shutil.py"))),
     ],
@@ -92,7 +92,7 @@ def test_filters_beside_the_question_are_combined_with_those_in_it() -> None:
     plan = plan_for(Query("read repo:flask -csv", filters=Filters(language="python", repo="flask")))
     assert (plan.text, plan.excluded) == ("read", ("csv",))
     assert plan.filters == Filters(language="python", repo="flask")
-    assert plan.narrowed == "only language python, repo flask; without “csv”"
+    assert plan.narrowing_text == "only language python, repo flask; without “csv”"
 
 
 @pytest.mark.parametrize(

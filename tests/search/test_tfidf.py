@@ -70,6 +70,6 @@ def test_a_matrix_made_in_the_foreground_ends_an_earlier_failure(engine: Flaky) 
 
 def test_a_command_does_not_wait_for_a_matrix_that_nobody_will_use(engine: Flaky) -> None:
     engine.away = False
-    building = TfidfLane(engine)._started()
+    building = TfidfLane(engine)._builder()
     assert building.daemon
     building.join()
