@@ -19,8 +19,8 @@ from treeline.encoder.text import passage
 
 log = logging.getLogger(__name__)
 
-DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+DAMAGE_CODES = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+DISK_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 RUN_AGAIN = "free some space or make the folder writable, then run it again; what was read is kept"
 CODE = 0xFF  # the primary part of SQLite's extended error codes
 ASKED_AT_ONCE = 500  # SQLite's limit on variables in one statement is 999 on old builds
@@ -68,15 +68,15 @@ class CachedEncoder:
             with self._lock, self._errors(), self._rows:
                 self._rows.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", fresh.items())
             known |= fresh
-        stored = np.frombuffer(b"".join(known[key] for key in keys), dtype=np.float16)
-        return unit(stored.reshape(len(keys), self.dimension).astype(np.float32))
+        rows = np.frombuffer(b"".join(known[key] for key in keys), dtype=np.float16)
+        return unit(rows.reshape(len(keys), self.dimension).astype(np.float32))
 
     def close(self) -> None:
         self._rows.close()
 
     def _key(self, text: str) -> bytes:
-        named = f"{self.name}\0{text}".encode("utf-8", "surrogatepass")
-        return blake2b(named, digest_size=16, key=self._model).digest()
+        key_text = f"{self.name}\0{text}".encode("utf-8", "surrogatepass")
+        return blake2b(key_text, digest_size=16, key=self._model).digest()
 
     def _known(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         known: dict[bytes, bytes] = {}
@@ -86,8 +86,8 @@ class CachedEncoder:
             for start in range(0, len(unique), ASKED_AT_ONCE):
                 some = unique[start : start + ASKED_AT_ONCE]
                 marks = ",".join("?" * len(some))
-                found = self._rows.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some)  # noqa: S608
-                known |= {key: vector for key, vector in found if len(vector) == size}
+                rows = self._rows.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some)  # noqa: S608
+                known |= {key: vector for key, vector in rows if len(vector) == size}
         return known
 
     @contextmanager
@@ -97,10 +97,10 @@ class CachedEncoder:
             yield
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", 0) & CODE
-            if code in REFUSED:
+            if code in DISK_CODES:
                 kind = DiskFull if code == sqlite3.SQLITE_FULL else TreelineError
                 raise kind(f"cannot write the vectors in {self._file}: {error}", RUN_AGAIN) from error
-            if code not in DAMAGED:
+            if code not in DAMAGE_CODES:
                 raise
             log.warning("%s is damaged (%s) and will be rebuilt", self._file, error)
             self._rows.close()
@@ -122,9 +122,9 @@ class CachedEncoder:
 
 def digest(folder: Path) -> bytes:
     """A digest of all files of a model's folder."""
-    found = blake2b(digest_size=16)
+    total = blake2b(digest_size=16)
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
-            found.update(str(path.relative_to(folder)).encode("utf-8", "surrogateescape") + b"\0")
-            found.update(file_digest(file, "blake2b").digest())
-    return found.digest()
+            total.update(str(path.relative_to(folder)).encode("utf-8", "surrogateescape") + b"\0")
+            total.update(file_digest(file, "blake2b").digest())
+    return total.digest()

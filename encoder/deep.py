@@ -28,12 +28,12 @@ from treeline.encoder.tokens import Tokenizer
 PACKAGE = "treeline_models"
 CONFIG, MODEL = "deep.json", "deep.onnx"
 FIELDS = ("name", "place", "docstring", "code")  # the order of a function's tokens; numbered from 1, 0 is padding
-QUESTION, ASKED = 5, 24  # the field of a question's tokens, and how many of them are read
+QUESTION, QUESTION_TOKENS = 5, 24  # the field of a question's tokens, and how many of them are read
 LONGEST = 192  # tokens that the model takes
 INPUTS, OUTPUT = ("ids", "fields", "static"), "vectors"
 BATCH_TOKENS = 512  # of one batch, padding included; what fits the cache reads twice as fast as 8,192
 RETRAIN = "train or fetch it again"
-Sequenced = tuple[list[int], list[int]]  # token ids, and the field of each
+TokenSequence = tuple[list[int], list[int]]  # token ids, and the field of each
 
 
 class DeepEncoder:
@@ -80,34 +80,34 @@ class DeepEncoder:
         if not self._asks or find_spec("onnxruntime") is None:  # static questions suit deep functions too
             return vectors
         sequences = [self._question(text) for text in texts]
-        return standing.add_to_queries(self._moved(standing.strip(vectors), sequences))
+        return standing.add_to_queries(self._move(standing.strip(vectors), sequences))
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
         vectors = standing.strip(self._static.encode_functions(functions))
         sequences = [self._sequence(function) for function in functions]
-        return standing.add_to_functions(self._moved(vectors, sequences), functions)
+        return standing.add_to_functions(self._move(vectors, sequences), functions)
 
     def check_runtime(self) -> None:
         """Raise if the encoder cannot read functions: before a load starts, not in the middle of it."""
         if find_spec("onnxruntime") is None:
             raise ExtraMissing("onnxruntime")
 
-    def _moved(self, vectors: Vectors, sequences: Sequence[Sequenced]) -> Vectors:
+    def _move(self, vectors: Vectors, sequences: Sequence[TokenSequence]) -> Vectors:
         for rows in batches([len(ids) for ids, _ in sequences]):
             vectors[rows] = self._run([sequences[row] for row in rows], vectors[rows])
         return unit(vectors)
 
-    def _question(self, text: str) -> Sequenced:
-        ids = text_tokens(self._static.tokenizer, text, ASKED)
+    def _question(self, text: str) -> TokenSequence:
+        ids = text_tokens(self._static.tokenizer, text, QUESTION_TOKENS)
         return ids, [QUESTION] * len(ids)
 
-    def _sequence(self, function: Function) -> Sequenced:
+    def _sequence(self, function: Function) -> TokenSequence:
         return function_tokens(self._static.tokenizer, function, self.limits)
 
-    def _run(self, sequences: Sequence[Sequenced], static: Vectors) -> Vectors:
-        feed = dict(zip(INPUTS, (*padded(sequences), static), strict=True))
-        found: NDArray[np.float32] = self._session.run([OUTPUT], feed)[0]
-        return found
+    def _run(self, sequences: Sequence[TokenSequence], static: Vectors) -> Vectors:
+        feed = dict(zip(INPUTS, (*pad(sequences), static), strict=True))
+        vectors: NDArray[np.float32] = self._session.run([OUTPUT], feed)[0]
+        return vectors
 
     @cached_property
     def _session(self) -> Any:
@@ -116,9 +116,9 @@ class DeepEncoder:
 
 def shipped_folder() -> Path:
     """The folder of the shipped transformers: the package treeline-models, or `models/` of this checkout."""
-    beside = Path(__file__).resolve().parents[1] / "models" / PACKAGE
-    if (beside / MODEL).is_file():
-        return beside
+    checkout = Path(__file__).resolve().parents[1] / "models" / PACKAGE
+    if (checkout / MODEL).is_file():
+        return checkout
     package = find_spec(PACKAGE)
     if package is None or package.origin is None:
         raise ExtraMissing(PACKAGE)
@@ -153,7 +153,7 @@ def is_deep(folder: Path) -> bool:
     return (folder / CONFIG).is_file() and (folder / MODEL).is_file()
 
 
-def function_tokens(tokenizer: Tokenizer, function: Function, limits: Mapping[str, int]) -> Sequenced:
+def function_tokens(tokenizer: Tokenizer, function: Function, limits: Mapping[str, int]) -> TokenSequence:
     """The function's token ids and the field of each; words outside the vocabulary are dropped."""
     texts, ids, numbers = fields(function)._asdict(), list[int](), list[int]()
     for number, field in enumerate(FIELDS, 1):
@@ -167,12 +167,12 @@ def text_tokens(tokenizer: Tokenizer, text: str, limit: int) -> list[int]:
     return [1 + token for token in tokenizer.ids(text, limit) if token < len(tokenizer.vocabulary)]
 
 
-def padded(sequences: Sequence[Sequenced]) -> NDArray[np.int64]:
+def pad(sequences: Sequence[TokenSequence]) -> NDArray[np.int64]:
     """Two matrices with a row for each sequence: its ids, and the field of each."""
-    made = np.zeros((2, len(sequences), max(len(ids) for ids, _ in sequences)), dtype=np.int64)
+    matrices = np.zeros((2, len(sequences), max(len(ids) for ids, _ in sequences)), dtype=np.int64)
     for row, (ids, numbers) in enumerate(sequences):
-        made[:, row, : len(ids)] = ids, numbers
-    return made
+        matrices[:, row, : len(ids)] = ids, numbers
+    return matrices
 
 
 def what_is_read(function: Function) -> str:
@@ -181,7 +181,7 @@ def what_is_read(function: Function) -> str:
 
 
 def cores() -> int:
-    """How many this process may use; macOS does not say, so all there are."""
+    """The number of cores that this process may use; macOS does not say, so all there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -206,9 +206,9 @@ def _read(folder: Path) -> dict[str, Any]:
                 "use the encoder `static`, or train one: python -m lab.train deep",
             )
     try:
-        found = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / CONFIG} cannot be read: {error}", RETRAIN) from error
-    if not isinstance(found, dict):
+    if not isinstance(config, dict):
         raise InputError(f"{folder / CONFIG} is no configuration of a deep encoder", RETRAIN)
-    return found
+    return config

@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from treeline.corpus.errors import InputError, ReaderFailure
 from treeline.corpus.function import Function
 from treeline.encoder.deep import (
-    ASKED,
     FIELDS,
     LONGEST,
     QUESTION,
+    QUESTION_TOKENS,
     RETRAIN,
-    Sequenced,
+    TokenSequence,
     batches,
     cores,
     function_tokens,
     open_model,
-    padded,
+    pad,
     shipped_folder,
     text_tokens,
 )
@@ -67,29 +67,29 @@ class PairReader:
             raise InputError(f"the {KIND} in {folder} was trained on {trained_on}, this Treeline has {static}", RETRAIN)
 
     def scores(self, question: str, functions: Sequence[Function]) -> NDArray[np.float32]:
-        """How well each function answers; comparable for one question only. All are 0 if no word of it is known."""
-        found = np.zeros(len(functions), dtype=np.float32)
-        asked = text_tokens(self._tokenizer, question, ASKED)[: self._limits["question"]]
-        if not asked:
-            return found
-        sequences = [self._pair(asked, function) for function in functions]
+        """A score of each function as an answer, comparable for one question only; all 0 if no word of it is known."""
+        values = np.zeros(len(functions), dtype=np.float32)
+        ids = text_tokens(self._tokenizer, question, QUESTION_TOKENS)[: self._limits["question"]]
+        if not ids:
+            return values
+        sequences = [self._pair(ids, function) for function in functions]
         session = self._session
 
         def run(rows: NDArray[np.int64]) -> None:
-            matrices = padded([sequences[row] for row in rows])
+            matrices = pad([sequences[row] for row in rows])
             try:
-                found[rows] = session.run([OUTPUT], dict(zip(INPUTS, matrices, strict=True)))[0]
+                values[rows] = session.run([OUTPUT], dict(zip(INPUTS, matrices, strict=True)))[0]
             except Exception as error:  # ONNX Runtime's errors have no class in common
                 raise ReaderFailure(f"the {KIND} failed: {error}", RETRAIN) from error
 
         # Threads that take whole batches need 7 % less processor time than two that share each batch.
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(run, batches([len(ids) for ids, _ in sequences])))
-        return found
+        return values
 
-    def _pair(self, asked: list[int], function: Function) -> Sequenced:
+    def _pair(self, question_ids: list[int], function: Function) -> TokenSequence:
         ids, numbers = function_tokens(self._tokenizer, function, self._limits)
-        return asked + ids, [QUESTION] * len(asked) + numbers
+        return question_ids + ids, [QUESTION] * len(question_ids) + numbers
 
     @cached_property
     def _session(self) -> Any:

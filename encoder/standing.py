@@ -29,8 +29,8 @@ def add_to_queries(vectors: Vectors) -> Vectors:
 
 def add_to_functions(vectors: Vectors, functions: Sequence[Function]) -> Vectors:
     """Unit function vectors with the prior; zero vectors stay zero."""
-    counted = np.fromiter(map(marks, functions), dtype=np.float32, count=len(functions))
-    return _with_component(vectors, counted[:, None] * np.float32(-MARK_COST / REACH))
+    counts = np.fromiter(map(marks, functions), dtype=np.float32, count=len(functions))
+    return _with_component(vectors, counts[:, None] * np.float32(-MARK_COST / REACH))
 
 
 def strip(vectors: Vectors) -> Vectors:

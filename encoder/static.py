@@ -18,7 +18,7 @@ from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors, unit
 from treeline.encoder.text import LONGEST_TEXT, fields
 from treeline.encoder.tokens import Tokenizer
 
-SHIPPED = Path(__file__).parent / "model"
+MODEL_FOLDER = Path(__file__).parent / "model"
 CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensors"
 FIELDS = ("name", "docstring", "code", "place")  # order of the weight rows; the query's row comes last
 QUERY = len(FIELDS)
@@ -51,7 +51,7 @@ class StaticEncoder:
     @classmethod
     def shipped(cls, name: str = DEFAULT_ENCODER) -> StaticEncoder:
         """The shipped encoder; `static:VERSION` requires the version that an index was made with."""
-        encoder = _shipped()
+        encoder = _shipped_encoder()
         if name not in (DEFAULT_ENCODER, encoder.name):
             raise EncoderMismatch(
                 f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", REBUILD
@@ -73,9 +73,9 @@ class StaticEncoder:
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            pooled = self._pool_question(text)
-            if pooled.any():
-                row[:] = standing.add_to_queries(unit(_through(self._query_layer, pooled, pooled)))
+            vector = self._pool_question(text)
+            if vector.any():
+                row[:] = standing.add_to_queries(unit(_through(self._query_layer, vector, vector)))
         return vectors
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
@@ -108,10 +108,10 @@ class StaticEncoder:
             )
             for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True))
         ]
-        summed = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
-        summed = np.asarray(summed, dtype=np.float32)
-        vectors = _through(self._function_layer, np.hstack(parts), summed)
-        vectors = np.where(summed.any(axis=1, keepdims=True), vectors, np.float32(0.0))  # zero vectors stay zero
+        total = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
+        total = np.asarray(total, dtype=np.float32)
+        vectors = _through(self._function_layer, np.hstack(parts), total)
+        vectors = np.where(total.any(axis=1, keepdims=True), vectors, np.float32(0.0))  # zero vectors stay zero
         return standing.add_to_functions(unit(vectors), functions)
 
     @cached_property
@@ -131,30 +131,30 @@ class StaticEncoder:
         ids, counts = self.tokenizer.bag(text[:LONGEST_TEXT], self.limits["query"])
         if not len(ids):
             return np.zeros(self._learnt, dtype=np.float32)
-        weighted = counts * self._weights[QUERY].take(ids)
+        weights = counts * self._weights[QUERY].take(ids)
         rows = self._rows.take(ids, axis=0).astype(np.float32)
-        return np.asarray((weighted * self._scale.take(ids)) @ rows / weighted.sum())
+        return np.asarray((weights * self._scale.take(ids)) @ rows / weights.sum())
 
     def _pool(
         self, counts: NDArray[np.float32], ids: NDArray[np.int32], starts: NDArray[np.int64], field: int
     ) -> Vectors:
         """The weighted mean of the token vectors of each text; zeros for a text without tokens."""
-        weighted = counts * self._weights[field, ids]
-        pooled = np.zeros((len(starts) - 1, self._learnt), dtype=np.float32)
+        shares = counts * self._weights[field, ids]
+        vectors = np.zeros((len(starts) - 1, self._learnt), dtype=np.float32)
         bounds = starts.tolist()
         table, rows = self._rows_for(ids)
-        for row, start, end in zip(pooled, bounds, bounds[1:], strict=False):
+        for row, start, end in zip(vectors, bounds, bounds[1:], strict=False):
             if end > start:
-                weights = weighted[start:end]
+                weights = shares[start:end]
                 np.dot(weights, table.take(rows[start:end], axis=0), out=row)
                 row /= weights.sum()
-        return pooled
+        return vectors
 
 
 @cache
-def _shipped() -> StaticEncoder:
+def _shipped_encoder() -> StaticEncoder:
     """Loaded once: its tables are read-only, and an indexing process searches too."""
-    return StaticEncoder(SHIPPED)
+    return StaticEncoder(MODEL_FOLDER)
 
 
 def is_static(folder: Path) -> bool:
@@ -170,8 +170,8 @@ def _through(layer: Layer | None, inputs: Vectors, residual: Vectors) -> Vectors
     if layer is None:
         return residual
     first, first_bias, second, second_bias = layer
-    changed: Vectors = residual + np.maximum(inputs @ first + first_bias, 0.0) @ second + second_bias
-    return changed
+    outputs: Vectors = residual + np.maximum(inputs @ first + first_bias, 0.0) @ second + second_bias
+    return outputs
 
 
 def _layer(tensors: dict[str, NDArray[Any]], name: str) -> Layer | None:
@@ -216,7 +216,7 @@ SHORTEST_STEM = 4  # letters; a shorter stem is as often the start of another wo
 
 def is_word(word: str, *, endings: bool = True) -> bool:
     """Whether a lower-case word is in the vocabulary, with or without an ending."""
-    tokens = _shipped().tokenizer
+    tokens = _shipped_encoder().tokenizer
     if word in tokens:
         return True
     if not endings:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 WORD = re.compile(r"\w+")
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
-CONTINUED = "##"  # WordPiece's mark of a piece inside a word
+INNER_MARK = "##"  # WordPiece's mark of a piece inside a word
 LONGEST_WORD = 40  # characters read of one part; longer ones are data, not words
 LONGEST_IDENTIFIER = 200
 CACHED_WORDS = 500_000  # identifiers cached with their ids, at most about 100 MB
@@ -63,7 +63,7 @@ class Tokenizer:
         pieces: list[int] = []
         start = 0
         while start < len(word):
-            mark = CONTINUED if start else ""
+            mark = INNER_MARK if start else ""
             for end in range(min(len(word), start + self._longest), start, -1):
                 number = self._ids.get(mark + word[start:end])
                 if number is not None:
@@ -100,19 +100,19 @@ class Tokenizer:
     def bag(self, text: str, limit: int) -> Bag:
         """The row of one short text, counted in a loop, which is quicker for a dozen tokens."""
         ids = self.ids(text, limit)
-        pairs, listed = self._pair_ids(np.array(ids, dtype=np.int64))
-        counted = Counter([*ids, *pairs[listed].tolist()])
-        distinct = sorted(counted)
-        return Bag(np.array(distinct, dtype=np.int32), np.log1p([counted[id_] for id_ in distinct], dtype=np.float32))
+        pairs, is_known = self._pair_ids(np.array(ids, dtype=np.int64))
+        counts = Counter([*ids, *pairs[is_known].tolist()])
+        distinct = sorted(counts)
+        return Bag(np.array(distinct, dtype=np.int32), np.log1p([counts[id_] for id_ in distinct], dtype=np.float32))
 
     def _pair_ids(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """For each two neighbours the id of their pair, and whether the pair is known."""
         if not len(self.pairs) or len(ids) < 2:
             nothing = max(len(ids) - 1, 0)
             return np.zeros(nothing, np.int64), np.zeros(nothing, np.bool_)
-        asked = pair_keys(ids[:-1], ids[1:])
-        places = np.minimum(np.searchsorted(self._pair_keys, asked), len(self._pair_keys) - 1)
-        return places + len(self.vocabulary), self._pair_keys[places] == asked
+        keys = pair_keys(ids[:-1], ids[1:])
+        places = np.minimum(np.searchsorted(self._pair_keys, keys), len(self._pair_keys) - 1)
+        return places + len(self.vocabulary), self._pair_keys[places] == keys
 
 
 class Bag(NamedTuple):
@@ -136,6 +136,6 @@ class _Words(dict[str, tuple[int, ...]]):
         return known
 
 
-def pair_keys(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np.int64]:
+def pair_keys(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArray[np.int64]:
     """One sortable number per pair of token ids."""
-    return left.astype(np.int64) << 32 | right.astype(np.int64)
+    return first.astype(np.int64) << 32 | second.astype(np.int64)

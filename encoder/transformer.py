@@ -31,8 +31,8 @@ PROMPTS = {
 
 def prompts(name: str) -> tuple[str, str]:
     """The query and passage prompts of a model's family; empty if it has none."""
-    lowered = name.lower()
-    return next((pair for part, pair in PROMPTS.items() if part in lowered), ("", ""))
+    model = name.lower()
+    return next((pair for part, pair in PROMPTS.items() if part in model), ("", ""))
 
 
 class PromptedEncoder(ABC):
@@ -76,12 +76,12 @@ class TransformerEncoder(PromptedEncoder):
         self._model = _load(name)
         self._model.max_seq_length = min(self._model.max_seq_length or LONGEST_PASSAGE, LONGEST_PASSAGE)
         own = self._model.prompts or {}
-        asked, answered = prompts(name)
+        query_prompt, passage_prompt = prompts(name)
         dimension = int(self._model.get_embedding_dimension() or 0)
         if not dimension:
             raise InputError(f"{name!r} does not say its dimension", "choose a sentence-transformers model")
-        passage_prompt = own.get("document") or own.get("passage") or answered
-        super().__init__(name, dimension, own.get("query") or asked, passage_prompt)
+        passage_prompt = own.get("document") or own.get("passage") or passage_prompt
+        super().__init__(name, dimension, own.get("query") or query_prompt, passage_prompt)
 
     def _encode(self, texts: list[str]) -> Vectors:
         if not texts:
@@ -150,26 +150,26 @@ class OnnxEncoder(PromptedEncoder):
         return vectors
 
     def _run(self, texts: list[str]) -> Vectors:
-        encoded = self._tokenizer.encode_batch(texts)
-        mask = np.array([entry.attention_mask for entry in encoded], dtype=np.int64)
+        entries = self._tokenizer.encode_batch(texts)
+        mask = np.array([entry.attention_mask for entry in entries], dtype=np.int64)
         feed: dict[str, Any] = {
-            "input_ids": np.array([entry.ids for entry in encoded], dtype=np.int64),
+            "input_ids": np.array([entry.ids for entry in entries], dtype=np.int64),
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(mask),
         }
-        hidden = self._session.run(None, {name: value for name, value in feed.items() if name in self._inputs})[0]
+        states = self._session.run(None, {name: value for name, value in feed.items() if name in self._inputs})[0]
         if self._by_first_token:
-            pooled = hidden[:, 0]
+            vectors = states[:, 0]
         else:
-            pooled = (hidden * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
-        return unit(pooled)
+            vectors = (states * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
+        return unit(vectors)
 
 
 def _int8_file(folder: Path) -> Path:
-    found = next((folder / "onnx" / name for name in INT8_FILES if (folder / "onnx" / name).is_file()), None)
-    if found is None:
+    file = next((folder / "onnx" / name for name in INT8_FILES if (folder / "onnx" / name).is_file()), None)
+    if file is None:
         raise InputError(f"no int8 ONNX file under {folder}", HOW)
-    return found
+    return file
 
 
 def _pools_by_first_token(folder: Path) -> bool:

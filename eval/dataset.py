@@ -1,4 +1,4 @@
-"""What every evaluation is made of: questions with known answers, systems that rank, and their scores."""
+"""The parts of every evaluation: questions with known answers, systems that rank, and their scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the subcommands of `treeline eval` share: options, progress, output."""
+"""Shared by the subcommands of `treeline eval`: options, progress, output."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def loading(console: Console) -> Iterator[LoadProgress]:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the numbers go; `-` sends JSON, and nothing else, to standard output."""
+    """The files for the numbers; `-` sends JSON, and nothing else, to standard output."""
 
     json_file: str = ""
     html_file: str = ""

@@ -44,7 +44,7 @@ class Stages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Which lanes run (empty: the route's), how they are fused, and how the list is re-ranked."""
+    """The lanes that run (empty: those of the route), the fusion of their lists, and the re-ranking."""
 
     name: str
     about: str

@@ -20,7 +20,7 @@ from treeline.service.http.context import Context
 from treeline.service.http.errors import JsonRequest
 from treeline.service.http.response import OrjsonProvider
 from treeline.service.pages import PAGES, reference
-from treeline.service.present.text import coded, sentence, title, visible
+from treeline.service.present.text import code_markup, sentence, title, visible
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def create_app(settings: Settings | None = None, searcher: LiveSearcher | None =
     settings = settings or from_environment()
     app = Application(__name__, title="Treeline", version=version("treeline-search"), docs_path=None, json_errors=True)
     app.json = OrjsonProvider(app)
-    for words in (visible, sentence, coded):
+    for words in (visible, sentence, code_markup):
         app.add_template_filter(words)
     app.add_template_global(title, "problem_title")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True

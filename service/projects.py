@@ -27,7 +27,7 @@ REFRESH_ALL_S = 5.0
 
 @frozen
 class RefreshedAll:
-    """What a refresh of several projects did."""
+    """The outcome of a refresh of several projects."""
 
     refreshed: tuple[Refreshed, ...] = ()
     gone: tuple[Project, ...] = ()
@@ -38,12 +38,11 @@ class RefreshedAll:
 
     def __str__(self) -> str:
         """One line for the user; empty if nothing changed."""
-        published = [one for one in self.refreshed if one.published]
         parts = []
-        if published:
-            parts.append(
-                "refreshed " + ", ".join(f"{one.project.name} ({one.changes or 'indexed again'})" for one in published)
-            )
+        if changes := [
+            f"{one.project.name} ({one.changes or 'indexed again'})" for one in self.refreshed if one.published
+        ]:
+            parts.append(f"refreshed {', '.join(changes)}")
         if busy := [one.project.name for one in self.refreshed if one.is_busy]:
             parts.append(f"another process is refreshing {', '.join(busy)}")
         if self.unchecked:
@@ -60,8 +59,8 @@ def local_path(name: str, base: Path | None = None) -> Path:
         path = on_disk(Path(base or ""), str(Path(name).expanduser())).resolve()
         path.exists()
     except (OSError, RuntimeError, ValueError):  # a NUL in it, too long, or `~user` does not exist
-        shown = f"{name[:80]!r}{'…' if len(name) > 80 else ''}"
-        raise InputError(f"{shown} is not a local folder or file", "name an existing one") from None
+        start = f"{name[:80]!r}{'…' if len(name) > 80 else ''}"
+        raise InputError(f"{start} is not a local folder or file", "name an existing one") from None
     return path
 
 
@@ -91,24 +90,24 @@ def refresh_all(
 
     home, store, reading = settings.home_path, open_store(settings), reading_of(settings)
     encoders = project_encoders(settings)
-    found = [project for name, project in project_names(settings).items() if name in names]
-    found.sort(key=lambda project: last_refreshed(project, home), reverse=True)
-    gone = tuple(project for project in found if not project.root.is_dir())
-    there = [project for project in found if project not in gone]
-    refreshed: list[Refreshed] = []
-    failed: list[tuple[Project, str]] = []
+    known = [project for name, project in project_names(settings).items() if name in names]
+    known.sort(key=lambda project: last_refreshed(project, home), reverse=True)
+    gone = tuple(project for project in known if not project.root.is_dir())
+    there = [project for project in known if project not in gone]
+    refreshes: list[Refreshed] = []
+    failures: list[tuple[Project, str]] = []
     until = time.monotonic() + limit_s
     for number, project in enumerate(there):
         if time.monotonic() >= until:
-            return RefreshedAll(tuple(refreshed), gone, tuple(there[number:]), tuple(failed))
+            return RefreshedAll(tuple(refreshes), gone, tuple(there[number:]), tuple(failures))
         if not os.access(project.root, os.R_OK | os.X_OK):
-            failed.append((project, "its folder may not be read"))
+            failures.append((project, "its folder may not be read"))
             continue
         try:
-            refreshed.append(refresh(project, store, home, reading, encoders=encoders, progress=progress))
+            refreshes.append(refresh(project, store, home, reading, encoders=encoders, progress=progress))
         except TreelineError as error:
-            failed.append((project, error.message))
-    return RefreshedAll(tuple(refreshed), gone, (), tuple(failed))
+            failures.append((project, error.message))
+    return RefreshedAll(tuple(refreshes), gone, (), tuple(failures))
 
 
 def allowed_hosts(settings: Settings) -> frozenset[str]:
@@ -165,16 +164,16 @@ def outline_of(file: Path) -> list[tuple[int, Function]]:
 
     options = ReadOptions(include_tests=True, index_secrets=from_environment().index_secrets)
     source = open_source(str(file), options)
-    found = list(functions_of(source))
+    units = list(functions_of(source))
     if SENSITIVE in totals(source.left_out):
         raise InputError(f"{file} holds a secret", SECRETS_HINT)
-    if not found:
+    if not units:
         raise InputError(f"{file}: nothing in it is a unit that Treeline knows", "see docs/reference/languages.md")
-    located = [(lines, unit) for unit in found if unit.kind != "file" and (lines := unit.address.lines)]
-    located.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
+    spans = [(lines, unit) for unit in units if unit.kind != "file" and (lines := unit.address.lines)]
+    spans.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
     rows: list[tuple[int, Function]] = []
     around: list[int] = []  # last lines of the enclosing units
-    for (first, last), unit in located:
+    for (first, last), unit in spans:
         while around and around[-1] < first:
             around.pop()
         rows.append((len(around), unit))

@@ -120,6 +120,7 @@ def listen(bind: str) -> socket.socket:
 def stop(server: Any) -> None:
     """Accept nobody new, answer those who wait, then end."""
     server.accepting = False
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     threading.Thread(target=_drain, args=(server,), name="drain", daemon=True).start()
 
 

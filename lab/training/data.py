@@ -17,7 +17,7 @@ from lab.training.grammar import question
 from treeline.corpus.function import Function
 from treeline.encoder.static import FIELDS
 from treeline.encoder.text import fields, first_sentence
-from treeline.encoder.tokens import CONTINUED, Tokenizer, identifier_parts, pair_keys
+from treeline.encoder.tokens import INNER_MARK, Tokenizer, identifier_parts, pair_keys
 
 RAREST_WORD = 8  # rarer words are split into pieces: there is too little to learn a vector from
 
@@ -40,7 +40,7 @@ def count_words(functions: Iterable[Function]) -> Counter[str]:
 
 def choose(counts: Counter[str], base: Sequence[str], size: int) -> list[str]:
     """A vocabulary of `size` tokens: all pieces of the base, then the corpus' most common words, then the base's."""
-    pieces = [token for token in base if token.startswith(CONTINUED) and _plain(token[2:])]
+    pieces = [token for token in base if token.startswith(INNER_MARK) and _plain(token[2:])]
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)] + [str(digit) for digit in range(10)]
     common = [word for word, count in counts.most_common() if count >= RAREST_WORD and _plain(word) and len(word) > 1]
     rest = [token for token in base if _plain(token) and len(token) > 1]

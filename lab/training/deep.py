@@ -39,8 +39,8 @@ from lab.training.trainer import Case, figures, highest, mean_reciprocal_rank
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder import standing
-from treeline.encoder.deep import ASKED, CONFIG, INPUTS, MODEL, OUTPUT, QUESTION
-from treeline.encoder.static import SHIPPED, StaticEncoder
+from treeline.encoder.deep import CONFIG, INPUTS, MODEL, OUTPUT, QUESTION, QUESTION_TOKENS
+from treeline.encoder.static import MODEL_FOLDER, StaticEncoder
 from treeline.encoder.tokens import Tokenizer
 
 LIMITS = {"name": 16, "place": 12, "docstring": 48, "code": 116}  # tokens of each field; half of all functions have 82
@@ -135,7 +135,7 @@ class Questions(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], encoder: StaticEncoder, device: str) -> Questions:
-        ids = question_matrix(texts, encoder.tokenizer, ASKED)
+        ids = question_matrix(texts, encoder.tokenizer, QUESTION_TOKENS)
         static = standing.strip(encoder.encode_queries(texts))
         return cls(torch.from_numpy(ids).to(device), torch.from_numpy(static).to(device))
 
@@ -199,7 +199,7 @@ def train(
     if not len(labelled):
         raise InputError("no question has a known answer", "add sources with docstrings, or --answered FILE")
     targets = torch.from_numpy(data.targets).to(device)
-    known = teach(teacher or str(SHIPPED), data, device)
+    known = teach(teacher or str(MODEL_FOLDER), data, device)
     hard = highest(data, [known], min(options.depth, len(data.functions)), device)
     units, questions = Units.of(data.functions, encoder, device), Questions.of(data.texts, encoder, device)
     goal = Goal.of(known, questions, units) if teacher else None

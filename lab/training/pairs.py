@@ -49,7 +49,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.deep import QUESTION
 from treeline.encoder.pairs import CONFIG, INPUTS, MODEL, OUTPUT
-from treeline.encoder.static import SHIPPED, StaticEncoder
+from treeline.encoder.static import MODEL_FOLDER, StaticEncoder
 from treeline.encoder.tokens import Tokenizer
 
 ASKED = 16  # tokens of a question
@@ -150,7 +150,7 @@ def train(
     drawn = np.array([DRAWN.get(style, 0.0) for style in styles]) * (data.targets >= 0)
     if not drawn.any():
         raise InputError("no question has a known answer", "add sources with docstrings, or --answered FILE")
-    near = teach(str(SHIPPED), data, device)
+    near = teach(str(MODEL_FOLDER), data, device)
     judge = teach(teacher, data, device) if teacher else near
     depth = min(options.depth, len(data.functions))
     first, taught_first = (highest(data, [one], depth, device) for one in (near, judge))

@@ -31,8 +31,8 @@ from lab.training.trainer import Case, Development, Trainer, figures, hard
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER
-from treeline.encoder.static import QUERY, SHIPPED, StaticEncoder, is_static
-from treeline.encoder.tokens import CONTINUED, Tokenizer
+from treeline.encoder.static import MODEL_FOLDER, QUERY, StaticEncoder, is_static
+from treeline.encoder.tokens import INNER_MARK, Tokenizer
 
 RARITY = 1e-3  # the `a` of smooth inverse frequency (Arora et al. 2017, "A simple but tough-to-beat baseline")
 PAIR_WEIGHT = 0.05  # pairs start with a small weight: they are as many as the tokens, and untrained
@@ -61,7 +61,7 @@ def start(
     rng = np.random.default_rng(0)
     pairs = rng.normal(scale=0.1 / np.sqrt(dimension), size=(len(tokenizer.pairs), dimension))
     unknown = rng.normal(scale=1 / np.sqrt(dimension), size=(tokenizer.unknown, dimension))
-    share = np.array([counts[token.removeprefix(CONTINUED)] / functions for token in vocabulary])
+    share = np.array([counts[token.removeprefix(INNER_MARK)] / functions for token in vocabulary])
     rarity = np.concatenate(
         [RARITY / (RARITY + share), np.full(len(tokenizer.pairs), PAIR_WEIGHT), np.ones(tokenizer.unknown)]
     )
@@ -157,7 +157,7 @@ def starting_point(run: Run, counts: Counter[str], functions: int) -> StartingPo
 
 def static_folder(origin: str) -> Path | None:
     """The folder of the static encoder of that name, if it is one; `static` is the shipped one."""
-    folder = SHIPPED if origin == DEFAULT_ENCODER else Path(origin)
+    folder = MODEL_FOLDER if origin == DEFAULT_ENCODER else Path(origin)
     return folder if is_static(folder) else None
 
 

@@ -44,7 +44,7 @@ SECTIONS = {
     "For start scripts": ("first-index", "wait"),
     "Measure": ("eval",),
 }
-INTERRUPTED = 130  # a shell's exit code for Ctrl-C
+CTRL_C_EXIT_CODE = 130
 # Objects made until the garbage collector looks for cycles. Importing makes hundreds of thousands that all stay: at
 # Python's 700 the collector took a tenth of a question's processor time.
 COLLECT_AFTER = 50_000
@@ -127,7 +127,7 @@ def _run(command: click.Command | None) -> int:
     except TreelineError as error:
         return _say(error.message, error.hint, error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
-        return _say("interrupted", str(error.__cause__ or ""), INTERRUPTED)
+        return _say("interrupted", str(error.__cause__ or ""), CTRL_C_EXIT_CODE)
     except (BrokenPipeError, SystemExit) as error:  # click and rich turn the first into the second
         if _nobody_reads(output):
             return 0

@@ -32,7 +32,7 @@ from treeline.service.cli.options import echo, index_options, is_named, settings
 
 SERVER_VERSIONS = ("8.", "9.")  # of Elasticsearch; the client refuses others
 FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server when its disk is nearly full
-ANSWER_SECONDS = 60  # for a program to print its version; a browser's first start takes ten
+TIMEOUT_S = 60  # for a program to print its version; a browser's first start takes ten
 State = Literal["ok", "missing", "failed"]
 
 
@@ -59,7 +59,7 @@ def doctor(engine: str | None, name: str, verify: bool, as_json: bool) -> None:
     settings = _of_folder(settings_for(engine, name), name)
     findings = [finding for check in CHECKS for finding in check(settings)]
     if verify:
-        findings += verified(settings, name)
+        findings += check_files(settings, name)
     if as_json:
         import orjson
 
@@ -96,12 +96,12 @@ def encoder(settings: Settings) -> Iterator[Finding]:
     from treeline.encoder.registry import load
 
     try:
-        loaded = load(settings.encoder)
+        model = load(settings.encoder)
     except (TreelineError, ImportError, OSError, ValueError) as error:
         hint = error.hint if isinstance(error, TreelineError) else "pip install 'treeline-search[transformers]'"
         yield Finding("encoder", "failed", _first_line(error), hint)
         return
-    detail = f"{loaded.name} ({loaded.dimension} dimensions)" if loaded else "none: keyword search only"
+    detail = f"{model.name} ({model.dimension} dimensions)" if model else "none: keyword search only"
     yield Finding("encoder", "ok", detail)
 
 
@@ -115,16 +115,16 @@ def index(settings: Settings) -> Iterator[Finding]:
         yield Finding("index", "missing", "none yet", hint, needed=False)
         return
     try:
-        with closing(open_store(settings).open(settings.index)) as opened:
-            info, there = opened.info, opened.count()
+        with closing(open_store(settings).open(settings.index)) as engine:
+            info, there = engine.info, engine.count()
     except TreelineError as error:
         yield Finding("index", "missing", error.message, error.hint or "treeline index SOURCE")
         return
-    made = ", ".join(f"{one.name} ({one.dimension})" for one in info.encoders) or "none"
+    encoders = ", ".join(f"{one.name} ({one.dimension})" for one in info.encoders) or "none"
     where = f"generation {info.generation}"
     if settings.engine == "elasticsearch":
         where = f"alias {alias_name(info.name)} → {index_name(info.name, info.generation)}"
-    detail = f"{info.name}: {counted(info.functions, 'unit')}, {where}, encoder {made}"
+    detail = f"{info.name}: {counted(info.functions, 'unit')}, {where}, encoder {encoders}"
     if there != info.functions:
         hint = "go back with `treeline status --roll-back`, or index again with --fresh"
         yield Finding("index", "failed", f"{detail}; but {there:,} are there", hint)
@@ -136,7 +136,7 @@ def index(settings: Settings) -> Iterator[Finding]:
         yield Finding("index", "failed", error.message, error.hint)
 
 
-def verified(settings: Settings, name: str) -> Iterator[Finding]:
+def check_files(settings: Settings, name: str) -> Iterator[Finding]:
     """Every generation of this index, or of all, with its damaged files and the command that repairs it."""
     from treeline.search.settings import open_store
 
@@ -145,18 +145,18 @@ def verified(settings: Settings, name: str) -> Iterator[Finding]:
         names = [name] if name else store.names()
         for each in names:
             generations = store.verify(each)
-            damaged = {generation: files for generation, files in generations.items() if files}
-            if not damaged:
+            damaged_files = {generation: files for generation, files in generations.items() if files}
+            if not damaged_files:
                 detail = f"{each}: {counted(len(generations), 'generation')}, every file as it was written"
                 yield Finding("files", "ok", detail)
-            for generation, files in damaged.items():
+            for generation, files in damaged_files.items():
                 detail = f"{each}: generation {generation} is damaged: {', '.join(files)}"
                 yield Finding("files", "failed", detail, _repair(store, settings, each, generation, files))
     except TreelineError as error:
         yield Finding("files", "missing", error.message, error.hint)
 
 
-def _repair(store: Store, settings: Settings, name: str, generation: str, damaged: Sequence[str]) -> str:
+def _repair(store: Store, settings: Settings, name: str, generation: str, files: Sequence[str]) -> str:
     """The command that repairs a generation: removes an old one, rebuilds the current one from its sources."""
     from treeline.ingest import state
     from treeline.service.projects import project_names
@@ -166,7 +166,7 @@ def _repair(store: Store, settings: Settings, name: str, generation: str, damage
     if name in project_names(settings):
         return f"treeline status --name {name} --drop"  # the next query makes it again
     sources: list[str] = []
-    if f"artifacts/{state.ARTIFACT}" not in damaged:
+    if f"artifacts/{state.ARTIFACT}" not in files:
         with suppress(Exception):
             sources = state.sources_in(store.artifact(name, state.ARTIFACT))
     return f"treeline index {shlex.join(sources) or 'SOURCE…'} --name {name} --fresh"
@@ -177,12 +177,12 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     from treeline.engine.names import alias_name
     from treeline.search.settings import open_store
 
-    needed = settings.engine == "elasticsearch"
+    is_needed = settings.engine == "elasticsearch"
     try:
         store = open_store(replace(settings, engine="elasticsearch"))
     except TreelineError as error:
         state: State = "missing" if isinstance(error, ExtraMissing) else "failed"
-        yield Finding("Elasticsearch", state, error.message, error.hint, needed)
+        yield Finding("Elasticsearch", state, error.message, error.hint, is_needed)
         return
     from treeline.engine.elasticsearch import ElasticsearchStore
     from treeline.engine.elasticsearch.client import addresses, server_errors
@@ -193,15 +193,15 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
         with server_errors(store.client):
             health = store.client.cluster.health()
             nodes = store.client.nodes.info(node_id="_all", metric="none")["nodes"]
-            closed = store.client.indices.get_settings(
+            blocks = store.client.indices.get_settings(
                 index=alias_name("*"), name=FLOOD_STAGE, expand_wildcards="all", flat_settings=True
             )
         indexes = len(store.names())
     except TreelineError as error:
-        hint = error.hint if needed else "docker compose up, or set TREELINE_ELASTICSEARCH_URL"
+        hint = error.hint if is_needed else "docker compose up, or set TREELINE_ELASTICSEARCH_URL"
         silent = isinstance(error, EngineUnavailable) and not isinstance(error, CredentialsError)
         detail = f"{url}: does not answer" if silent else error.message
-        yield Finding("Elasticsearch", "missing", detail, hint, needed)
+        yield Finding("Elasticsearch", "missing", detail, hint, is_needed)
         return
     finally:
         store.close()
@@ -212,15 +212,15 @@ def elasticsearch(settings: Settings) -> Iterator[Finding]:
     )
     if health["status"] == "red":
         yield Finding("Elasticsearch", "failed", detail, "some data is on no node: see GET _cluster/allocation/explain")
-    elif any(entry["settings"] for entry in closed.values()):
+    elif any(entry["settings"] for entry in blocks.values()):
         hint = "its disk is nearly full: free some space, and it recovers by itself"
-        yield Finding("Elasticsearch", "failed", f"{detail}; indexes are closed to writing", hint, needed)
+        yield Finding("Elasticsearch", "failed", f"{detail}; indexes are closed to writing", hint, is_needed)
     elif any(not version.startswith(SERVER_VERSIONS) for version in versions):
         yield Finding(
-            "Elasticsearch", "failed", detail, f"Treeline is made for {'x and '.join(SERVER_VERSIONS)}x", needed
+            "Elasticsearch", "failed", detail, f"Treeline is made for {'x and '.join(SERVER_VERSIONS)}x", is_needed
         )
     else:
-        yield Finding("Elasticsearch", "ok", detail, needed=needed)
+        yield Finding("Elasticsearch", "ok", detail, needed=is_needed)
 
 
 def programs(_settings: Settings) -> Iterator[Finding]:
@@ -231,16 +231,16 @@ def programs(_settings: Settings) -> Iterator[Finding]:
         ("mvn", "--version", "to fetch Elasticsearch, in tests", "maven"),
         ("chromium", "--version", "for browser tests", "chromium"),
     ):
-        found = shutil.which(program)
-        if found is None:
+        executable = shutil.which(program)
+        if executable is None:
             yield Finding(program, "missing", purpose, f"apt-get install {package}", needed=False)
             continue
         try:
-            said = subprocess.run([found, option], capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False)
+            run = subprocess.run([executable, option], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             yield Finding(program, "failed", str(error), f"does `{program} {option}` answer?", needed=False)
             continue
-        version = re.search(r"\d+(\.\d+)+", said.stdout + said.stderr)
+        version = re.search(r"\d+(\.\d+)+", run.stdout + run.stderr)
         yield Finding(program, "ok", version[0] if version else "there", needed=False)
 
 

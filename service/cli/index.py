@@ -151,15 +151,15 @@ def index_project(settings: Settings, encoders: tuple[str, ...], fresh: bool, as
             raise InputError(f"{flag} does not apply to a project's own index", "add --name for another index")
     with resumable(), progress_bar() as progress:
         names = tuple(map(full_name, encoders))
-        refreshed = refresh_project(settings, Path.cwd(), progress, encoders=names, fresh=fresh)
+        refresh = refresh_project(settings, Path.cwd(), progress, encoders=names, fresh=fresh)
     if as_json:
         import orjson
 
-        counts = {name: getattr(refreshed, name) for name in ("files", "added", "changed", "removed", "functions")}
-        body = {"index": refreshed.project.index, "root": str(refreshed.project.root), **counts}
+        counts = {name: getattr(refresh, name) for name in ("files", "added", "changed", "removed", "functions")}
+        body = {"index": refresh.project.index, "root": str(refresh.project.root), **counts}
         click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
     else:
-        echo(f"{refreshed}; the project's own index, `--name default` loads into the one that is served")
+        echo(f"{refresh}; the project's own index, `--name default` loads into the one that is served")
 
 
 @contextmanager
@@ -213,10 +213,10 @@ def index_sources(
         rejects=rejects,
         workers=workers,
     )
-    opened = [open_source(spec, reading) for spec in specs]
-    if rejects and str(rejects.resolve()) in {source.name.removeprefix(CODESEARCHNET) for source in opened}:
+    sources = [open_source(spec, reading) for spec in specs]
+    if rejects and str(rejects.resolve()) in {source.name.removeprefix(CODESEARCHNET) for source in sources}:
         raise InputError(f"{rejects} is a source, and --rejects would overwrite it", "name another file")
-    return load(store, settings.index, opened, options, progress)
+    return load(store, settings.index, sources, options, progress)
 
 
 def fingerprint(reading: ReadOptions) -> str:
@@ -263,7 +263,7 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
     """Index the sources if there is no index; rebuild one of another version from its own sources."""
     store = open_store(settings)
     encoders: tuple[str, ...] = ()
-    outdated = False
+    is_outdated = False
     if settings.index in store.names():
         try:
             encoders = _encoders(store, settings.index)
@@ -271,12 +271,12 @@ def make_first_index(settings: Settings, sources: tuple[str, ...]) -> None:
             return
         except (IndexOutdated, EncoderMismatch) as error:
             echo(error.message)
-            outdated, sources = True, tuple(sources_in(store.artifact(settings.index, ARTIFACT) or b"")) or sources
-    echo(f"{'indexing' if outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
+            is_outdated, sources = True, tuple(sources_in(store.artifact(settings.index, ARTIFACT) or b"")) or sources
+    echo(f"{'indexing' if is_outdated else f'no index {settings.index!r} yet: indexing'} {' '.join(sources)}")
     with progress_bar() as progress:
         reading = reading_of(settings, progress=progress)
-        renewed = tuple(without_version(name) if is_shipped(name) else name for name in encoders)
-        summary = index_sources(settings, sources, reading, progress, encoders=renewed, fresh=outdated)
+        current = tuple(without_version(name) if is_shipped(name) else name for name in encoders)
+        summary = index_sources(settings, sources, reading, progress, encoders=current, fresh=is_outdated)
     show_summary(summary)
 
 
@@ -299,7 +299,7 @@ def wait(seconds: float | None) -> None:
     store = open_store(settings)
     patience = settings.start_wait if seconds is None else seconds
     end = time.monotonic() + patience
-    told = False
+    has_spoken = False
     while True:
         try:
             store.names()
@@ -310,7 +310,7 @@ def wait(seconds: float | None) -> None:
             reason = error.message
         if time.monotonic() >= end:
             raise EngineUnavailable(f"waited {patience:g} s: {reason}", "start the engine, or check the settings")
-        if not told:
+        if not has_spoken:
             echo(f"Waiting up to {patience:g} s: {reason}", err=True)
-            told = True
+            has_spoken = True
         time.sleep(PAUSE)

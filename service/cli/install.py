@@ -49,11 +49,11 @@ def stdio(command: list[str], _folder: Path) -> dict[str, Any]:
     return {"command": command[0], "args": command[1:]}
 
 
-def typed(command: list[str], folder: Path) -> dict[str, Any]:
+def typed_stdio(command: list[str], folder: Path) -> dict[str, Any]:
     return {"type": "stdio"} | stdio(command, folder)
 
 
-def rooted(command: list[str], folder: Path) -> dict[str, Any]:
+def rooted_stdio(command: list[str], folder: Path) -> dict[str, Any]:
     """Names the project's folder, for an agent with one list of servers for all projects."""
     return stdio([*command, "--root", str(folder.resolve())], folder)
 
@@ -79,7 +79,11 @@ AGENTS = {
     "gemini": Agent("Gemini CLI", (".gemini/settings.json",), SERVERS, "GEMINI.md", stdio),
     # https://code.visualstudio.com/docs/copilot/customization/mcp-servers
     "copilot": Agent(
-        "GitHub Copilot in VS Code", (".vscode/mcp.json",), ("servers",), ".github/copilot-instructions.md", typed
+        "GitHub Copilot in VS Code",
+        (".vscode/mcp.json",),
+        ("servers",),
+        ".github/copilot-instructions.md",
+        typed_stdio,
     ),
     # https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
     "copilot-cli": Agent("GitHub Copilot CLI", ("~/.copilot/mcp-config.json",), SERVERS, NOTES, local_tools),
@@ -88,7 +92,7 @@ AGENTS = {
     # https://zed.dev/docs/ai/mcp
     "zed": Agent("Zed", (".zed/settings.json",), ("context_servers",), NOTES, stdio),
     # https://docs.windsurf.com/windsurf/cascade/mcp
-    "windsurf": Agent("Windsurf", ("~/.codeium/windsurf/mcp_config.json",), SERVERS, NOTES, rooted),
+    "windsurf": Agent("Windsurf", ("~/.codeium/windsurf/mcp_config.json",), SERVERS, NOTES, rooted_stdio),
     # https://ampcode.com/manual
     "amp": Agent("Amp", (".amp/settings.json",), ("amp.mcpServers",), NOTES, stdio),
 }
@@ -104,27 +108,27 @@ def install(agent: str, remove: bool, yes: bool, folder: Path) -> None:
 
     Shows what would change and asks first; without a terminal to ask at, nothing is written unless --yes says so.
     """
-    chosen = AGENTS[agent]
-    config, notes = config_of(chosen, folder), path_of(chosen.instructions, folder)
-    wanted = {
-        config: configured(chosen, config, folder, remove=remove),
-        notes: instructed(chosen, notes, remove=remove),
+    target = AGENTS[agent]
+    config, notes = config_of(target, folder), path_of(target.instructions, folder)
+    texts = {
+        config: config_text(target, config, folder, remove=remove),
+        notes: notes_text(target, notes, remove=remove),
     }
-    changes = {path: text for path, text in wanted.items() if text != read(path)}
+    changes = {path: text for path, text in texts.items() if text != read(path)}
     for path, text in changes.items():
         click.echo(difference(path, read(path), text), nl=False)
     if not changes:
-        click.echo(f"{chosen.label}: nothing to change")
+        click.echo(f"{target.label}: nothing to change")
         return
     if not yes and not sys.stdin.isatty():
-        click.echo(f"{chosen.label}: nothing is written yet; --yes writes it")
+        click.echo(f"{target.label}: nothing is written yet; --yes writes it")
         return
     if not yes and not click.confirm("Write this?", default=True):
-        click.echo(f"{chosen.label}: left as it is")
+        click.echo(f"{target.label}: left as it is")
         return
     for path, text in changes.items():
         write(path, text)
-    click.echo(f"{chosen.label}: {'taken out' if remove else 'set up'}")
+    click.echo(f"{target.label}: {'taken out' if remove else 'set up'}")
 
 
 def config_of(agent: Agent, folder: Path) -> Path:
@@ -156,12 +160,12 @@ def difference(path: Path, before: str, after: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def configured(agent: Agent, path: Path, folder: Path, *, remove: bool) -> str:
+def config_text(agent: Agent, path: Path, folder: Path, *, remove: bool) -> str:
     """The configuration with our entry, or without it. Everything else is unchanged."""
     before = read(path)
     command = [(shutil.which(NAME) and NAME) or str(Path(sys.argv[0]).absolute()), "mcp"]
     if path.suffix == ".toml":
-        return configured_toml(before, path, None if remove else command)
+        return toml_text(before, path, None if remove else command)
     entry = agent.entry(command, folder)
     keys = agent.keys
     try:
@@ -170,25 +174,25 @@ def configured(agent: Agent, path: Path, folder: Path, *, remove: bool) -> str:
             keys = (*keys, agent.inner)
         return jsonc.remove_entry(before, (*keys, NAME)) if remove else jsonc.set_entry(before, (*keys, NAME), entry)
     except ValueError as error:
-        by_hand = json.dumps({keys[0]: {NAME: entry}})
-        raise InputError(f"{path} cannot be read as JSON: {error}", f"change it by hand: {by_hand}") from error
+        snippet = json.dumps({keys[0]: {NAME: entry}})
+        raise InputError(f"{path} cannot be read as JSON: {error}", f"change it by hand: {snippet}") from error
 
 
-def configured_toml(before: str, path: Path, command: list[str] | None) -> str:
+def toml_text(before: str, path: Path, command: list[str] | None) -> str:
     """The table `[mcp_servers.treeline]` set or removed; the rest keeps its comments and order."""
     try:
         tomllib.loads(before)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} cannot be read as TOML: {error}", "correct it first") from error
     table = f"[mcp_servers.{NAME}]"
-    kept: list[str] = []
+    lines: list[str] = []
     ours = False
     for line in before.splitlines(keepends=True):
         if line.lstrip().startswith("["):
             ours = line.strip() == table or line.strip().startswith(f"[mcp_servers.{NAME}.")
         if not ours:
-            kept.append(line)
-    rest = "".join(kept).rstrip("\n")
+            lines.append(line)
+    rest = "".join(lines).rstrip("\n")
     rest = f"{rest}\n" if rest else ""
     if command is None:
         return rest if rest != before.rstrip("\n") + "\n" else before
@@ -196,7 +200,7 @@ def configured_toml(before: str, path: Path, command: list[str] | None) -> str:
     return f"{rest}{gap}{table}\ncommand = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}\n"
 
 
-def instructed(agent: Agent, path: Path, *, remove: bool) -> str:
+def notes_text(agent: Agent, path: Path, *, remove: bool) -> str:
     """The instructions file with our block, or without it."""
     before = read(path)
     rest = BLOCK.sub("\n", before).strip("\n")

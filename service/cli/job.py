@@ -26,10 +26,10 @@ class Reporter:
         self.job = job
         self._written = 0.0
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, what: str, count: int, total: int) -> None:
         moment = time.monotonic()
         if what != self.job.stage or moment - self._written >= REPORT_SECONDS:
-            self.job = replace(self.job, stage=what, done=done, total=total)
+            self.job = replace(self.job, stage=what, done=count, total=total)
             self._written = moment
             write(self._folder, self.job)
 
@@ -51,9 +51,9 @@ def main() -> None:
         if job.action != "remove" and allowed(job.source, settings) != job.source:
             raise InputError(f"{job.source} is a link now", "add the folder that it leads to")
         reading = reading_of(settings, progress=report)
-        added = () if job.action == "remove" else (job.source,)
-        removed = (job.source,) if job.action == "remove" else ()
-        summary = index_sources(settings, added, reading, report, remove=removed)
+        sources = () if job.action == "remove" else (job.source,)
+        leaving = (job.source,) if job.action == "remove" else ()
+        summary = index_sources(settings, sources, reading, report, remove=leaving)
         report.end("done", f"the index {job.index!r} now holds {summary.total:,} functions, classes and other parts")
     except KeyboardInterrupt:
         report.end("stopped", STOPPED)

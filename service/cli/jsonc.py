@@ -36,20 +36,20 @@ def set_entry(text: str, path: Sequence[str], value: Any) -> str:
     """The text with `value` at the path of keys; objects on the way are made."""
     whole = read(text)
     if not whole and "{" not in text:
-        return text + json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
+        return text + json.dumps(_nest(path, value), indent=2, ensure_ascii=False) + "\n"
     if "\r\n" in text:
         return set_entry(text.replace("\r\n", "\n"), path, value).replace("\n", "\r\n")
     match = INDENT.search(text)
     unit = match[1] if match else PLAIN_INDENT
     inside = _top(text)
     for depth, key in enumerate(path, 1):
-        rest = _nested(path[depth:], value)
+        rest = _nest(path[depth:], value)
         member = _pairs(text, inside).get(key)
         if member is None:
             return _insert(text, inside, key, rest, unit, depth)
         inside = member.children[-1]
         if depth == len(path) or inside.type != "object":
-            return text[: inside.start_byte] + _shown(rest, unit, depth) + text[inside.end_byte :]
+            return text[: inside.start_byte] + _dump(rest, unit, depth) + text[inside.end_byte :]
     return text
 
 
@@ -67,7 +67,7 @@ def remove_entry(text: str, path: Sequence[str]) -> str:
     for inside, member in reversed(around):
         rest = text[inside.start_byte + 1 : member.start_byte] + text[member.end_byte : inside.end_byte - 1]
         if rest.strip().strip(","):
-            return _without(text, inside, member)
+            return _cut(text, inside, member)
     top = around[0][0]
     return "" if top.end_byte == len(text.rstrip()) and not text[: top.start_byte].strip() else text
 
@@ -84,23 +84,23 @@ def _pairs(text: str, inside: Node) -> dict[str, Node]:
 
 
 def _comma(text: str, inside: Node, after: int) -> int:
-    """Where the first comma behind a member is, also one that the grammar takes for an error; -1 if there is none."""
-    places = (node.start_byte for node in inside.children if node.start_byte >= after)
-    return next((place for place in places if text[place] == ","), -1)
+    """The position of the first comma behind a member, also one that the grammar takes for an error, or -1."""
+    starts = (node.start_byte for node in inside.children if node.start_byte >= after)
+    return next((start for start in starts if text[start] == ","), -1)
 
 
-def _nested(path: Sequence[str], value: Any) -> Any:
+def _nest(path: Sequence[str], value: Any) -> Any:
     for key in reversed(path):
         value = {key: value}
     return value
 
 
-def _shown(value: Any, unit: str, depth: int) -> str:
+def _dump(value: Any, unit: str, depth: int) -> str:
     return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", "\n" + unit * depth)
 
 
 def _insert(text: str, inside: Node, key: str, value: Any, unit: str, depth: int) -> str:
-    entry = f"\n{unit * depth}{json.dumps(key)}: {_shown(value, unit, depth)}"
+    entry = f"\n{unit * depth}{json.dumps(key)}: {_dump(value, unit, depth)}"
     last = max((pair.end_byte for pair in _pairs(text, inside).values()), default=0)
     if not last:
         start, end = inside.start_byte + 1, inside.end_byte - 1
@@ -113,7 +113,7 @@ def _insert(text: str, inside: Node, key: str, value: Any, unit: str, depth: int
     return f"{text[:at]}{before}{text[at:behind]}{entry}{after}{text[behind:]}"
 
 
-def _without(text: str, inside: Node, member: Node) -> str:
+def _cut(text: str, inside: Node, member: Node) -> str:
     """Cut a member, one comma, and the blank before it."""
     start = len(text[: member.start_byte].rstrip())
     comma = _comma(text, inside, member.end_byte)

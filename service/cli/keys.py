@@ -53,8 +53,8 @@ def list_(as_json: bool) -> None:
 @click.argument("key_id")
 def revoke(key_id: str) -> None:
     """Revoke the key with this id, effective at once."""
-    gone = _ring().revoke(key_id)
-    click.echo(f"Revoked {gone.id} ({gone.name}).")
+    key = _ring().revoke(key_id)
+    click.echo(f"Revoked {key.id} ({key.name}).")
 
 
 def _ring() -> KeyRing:

@@ -1,4 +1,4 @@
-"""What commands share: lazy groups, options that choose an index or a definition, output files."""
+"""Shared by commands: lazy groups, options that choose an index or a definition, output files."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The names of commands, without importing them."""
         names = (name for name in self._modules if name.startswith(incomplete))
-        found = [CompletionItem(name, help=self._modules[name][1]) for name in names]
-        return found or super(click.Group, self).shell_complete(ctx, incomplete)
+        items = [CompletionItem(name, help=self._modules[name][1]) for name in names]
+        return items or super(click.Group, self).shell_complete(ctx, incomplete)
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -107,10 +107,9 @@ class StrictCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(list(args))
-        given = Counter(one for one in order if isinstance(one, click.Option) and not one.is_flag)
-        repeated = sorted(max(one.opts, key=len) for one, times in given.items() if times > 1)
-        if repeated:
-            raise InputError(f"given more than once: {', '.join(repeated)}", "give every option once")
+        counts = Counter(one for one in order if isinstance(one, click.Option) and not one.is_flag)
+        if repeats := sorted(max(option.opts, key=len) for option, count in counts.items() if count > 1):
+            raise InputError(f"given more than once: {', '.join(repeats)}", "give every option once")
         return super().parse_args(ctx, args)
 
 
@@ -178,10 +177,10 @@ def target_settings(engine: str | None, name: str) -> Settings:
     from treeline.service.projects import refresh_project, settings_of
 
     with lazy_progress() as progress:
-        refreshed = refresh_project(settings, Path.cwd(), progress)
-    if refreshed.published or refreshed.is_busy or refreshed.truncated:
-        echo(f"treeline: {refreshed}", err=True)
-    return settings_of(settings, refreshed.project)
+        refresh = refresh_project(settings, Path.cwd(), progress)
+    if refresh.published or refresh.is_busy or refresh.truncated:
+        echo(f"treeline: {refresh}", err=True)
+    return settings_of(settings, refresh.project)
 
 
 @contextmanager
@@ -192,10 +191,10 @@ def lazy_progress() -> Iterator[Progress]:
     with ExitStack() as stack:
         bars: list[Progress] = []
 
-        def report(what: str, done: int, total: int) -> None:
+        def report(what: str, count: int, total: int) -> None:
             if not bars:
                 bars.append(stack.enter_context(progress_bar()))
-            bars[0](what, done, total)
+            bars[0](what, count, total)
 
         yield report if sys.stderr.isatty() else no_progress
 
@@ -211,13 +210,13 @@ def progress_bar() -> Iterator[Progress]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         tasks: dict[str, object] = {}
 
-        def report(what: str, done: int, total: int) -> None:
+        def report(what: str, count: int, total: int) -> None:
             if what not in tasks:
                 for old in list(bar.task_ids):
                     bar.remove_task(old)
                 tasks.clear()
                 tasks[what] = bar.add_task(what, total=total or None)
-            bar.update(tasks[what], completed=done, total=total or None)  # type: ignore[arg-type]
+            bar.update(tasks[what], completed=count, total=total or None)  # type: ignore[arg-type]
 
         yield report
 
@@ -242,8 +241,8 @@ class OutputPath(click.Path):
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if path.exists():  # click has checked that it is writable; the folder of `/dev/stdout` is not
             return path
-        above = path.absolute().parents
-        where = next(folder for folder in above if folder.exists()) if self.dir_okay else above[0]
+        parents = path.absolute().parents
+        where = next(folder for folder in parents if folder.exists()) if self.dir_okay else parents[0]
         if not where.is_dir():
             self.fail(f"cannot write {path}: {where} is no folder", param, ctx)
         try:

@@ -50,13 +50,13 @@ def watch(folder: Path) -> None:
     from treeline.service.projects import project_encoders, reading_of
 
     settings = settings_for("embedded", "")
-    found = project.find_project(folder, settings.home_path)
+    root = project.find_project(folder, settings.home_path)
     try:
         store, reading = open_store(settings), reading_of(settings)
-        for done in project.watch(found, store, settings.home_path, reading, encoders=project_encoders(settings)):
-            echo(str(done))
+        for change in project.watch(root, store, settings.home_path, reading, encoders=project_encoders(settings)):
+            echo(str(change))
     except KeyboardInterrupt:
-        echo(f"{found.name}: no longer watched", err=True)
+        echo(f"{root.name}: no longer watched", err=True)
 
 
 @click.command("completion")

@@ -139,23 +139,23 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
 
     names = open_store(settings).names()
     with lazy_progress() as progress:
-        done = refresh_all(settings, names, progress)
-    if line := str(done):
+        refresh = refresh_all(settings, names, progress)
+    if line := str(refresh):
         echo(f"treeline: {line}", err=True)
-    gone = {project.index for project in done.gone}
-    names = [name for name in names if name not in gone]
+    absent = {project.index for project in refresh.gone}
+    names = [name for name in names if name not in absent]
     if not names:
         raise InputError("there is no index to ask", how_to_index(settings))
     infos: dict[str, IndexInfo] = {}
 
     @contextmanager
-    def opened(name: str) -> Iterator[LiveSearcher]:
+    def open_index(name: str) -> Iterator[LiveSearcher]:
         """An index for as long as it is asked: each keeps three dozen files open, and there may be a hundred."""
         with closing(open_searcher(replace(settings, index=name), once=True)) as searcher:
             infos[name] = searcher.info
             yield searcher
 
-    answer = search_several(names, query, opened)
+    answer = search_several(names, query, open_index)
     functions = sum(info.functions for info in infos.values())
     return answer, replace(infos[min(infos)], name="*", functions=functions)
 
@@ -164,10 +164,10 @@ def prepare_tfidf(searcher: LiveSearcher) -> None:
     """Build or load the TF-IDF matrix now: a background thread would end with this command."""
     with progress_bar() as bar:
 
-        def report(what: str, done: int, total: int) -> None:
-            if not done and not sys.stderr.isatty():  # no progress bar is visible
+        def report(what: str, count: int, total: int) -> None:
+            if not count and not sys.stderr.isatty():  # no progress bar is visible
                 echo(f"treeline: {what}, cached for the next time …", err=True)
-            bar(what, done, total)
+            bar(what, count, total)
 
         searcher.prepare("tfidf", report)
 
@@ -210,21 +210,21 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
 
     searcher = open_searcher(target_settings(engine, name), once=True)
     try:
-        found = choose_function(searcher, function, repo, path_prefix)
-        callers, callees = searcher.callers(found.id), searcher.callees(found.id)
-        unresolved = searcher.unresolved_calls(found)
+        unit = choose_function(searcher, function, repo, path_prefix)
+        callers, callees = searcher.callers(unit.id), searcher.callees(unit.id)
+        text_calls = searcher.unresolved_calls(unit)
     finally:
         searcher.close()
     if as_json:
         from treeline.service.api.answers import FunctionBody, ShowBody, calls
 
-        function_fields = FunctionBody.of(found).model_dump(exclude_unset=True)
-        body = ShowBody.model_validate(function_fields | calls(callers, unresolved, callees))
+        function_fields = FunctionBody.of(unit).model_dump(exclude_unset=True)
+        body = ShowBody.model_validate(function_fields | calls(callers, text_calls, callees))
         click.echo(body.json_bytes(indent=True))
     else:
         from treeline.service.cli.text import show_function
 
-        show_function(found, callers, unresolved, callees)
+        show_function(unit, callers, text_calls, callees)
 
 
 @click.command("similar", cls=StrictCommand)
@@ -242,15 +242,15 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
 
     searcher = open_searcher(target_settings(engine, name), once=True)
     try:
-        found = choose_function(searcher, function, repo, path_prefix)
-        like = find_similar(searcher, found.id, k)
+        unit = choose_function(searcher, function, repo, path_prefix)
+        like = find_similar(searcher, unit.id, k)
         if as_json:
             from treeline.service.api.answers import SimilarBody
 
-            click.echo(SimilarBody.of(found.id, like).json_bytes(indent=True))
+            click.echo(SimilarBody.of(unit.id, like).json_bytes(indent=True))
         else:
             from treeline.service.cli.text import show_similar
 
-            show_similar(found, like, searcher.engine.fetch([hit.id for hit, _ in like.hits]))
+            show_similar(unit, like, searcher.engine.fetch([hit.id for hit, _ in like.hits]))
     finally:
         searcher.close()

@@ -25,8 +25,8 @@ def serve(engine: str | None, name: str, host: str, port: int, first_index: str 
     from treeline.service.server import listen, run
 
     settings = settings_for(engine, name)
-    shown = f"[{host}]" if ":" in host else host
-    listen(f"{shown}:{port}").close()  # fail before an index is made
+    address = f"[{host}]" if ":" in host else host
+    listen(f"{address}:{port}").close()  # fail before an index is made
     if first_index:
         from treeline.service.cli.index import make_first_index
 
@@ -35,11 +35,11 @@ def serve(engine: str | None, name: str, host: str, port: int, first_index: str 
         click.echo(f"there is no index {settings.index!r} yet; make it with: {how_to_index(settings)}")
     if missing := no_key_yet(settings):
         click.echo(missing)
-    click.echo(f"Treeline serves index {settings.index!r} at http://{shown}:{port} (Ctrl-C ends it)")
+    click.echo(f"Treeline serves index {settings.index!r} at http://{address}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
     if sys.stderr.isatty() and f"{PREFIX}LOG_FORMAT" not in os.environ:
         settings = replace(settings, log_format="text")
-    run(replace(settings, bind=f"{shown}:{port}"))
+    run(replace(settings, bind=f"{address}:{port}"))
 
 
 def index_exists(settings: Settings) -> bool:

@@ -41,23 +41,23 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
         raise InputError("--drop cannot be combined with --roll-back or --prune", "give one of these options")
     settings = settings_for(engine, name)
     store = open_store(settings)
-    done = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
+    actions = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
     names = [name] if name and not drop else store.names()
     owners = project_names(settings)
     rows = [_row_or_problem(store, settings, each) | {"project": _project_row(owners.get(each))} for each in names]
     if as_json:
         import orjson
 
-        body = {"engine": settings.engine, "done": done, "indexes": rows}
+        body = {"engine": settings.engine, "done": actions, "indexes": rows}
         click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
     else:
-        for line in done:
+        for line in actions:
             echo(line)
         _show(rows, settings, _location(store, settings))
 
 
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
-    name, done = settings.index, []
+    name, lines = settings.index, []
     if drop:
         from treeline.search.lanes import tfidf
 
@@ -65,15 +65,15 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
         tfidf.forget(settings.cache_path, name)
         return [f"index {name!r} removed"]
     if roll_back:
-        rejected, info = store.current(name), store.roll_back(name)
-        done.append(
+        generation, info = store.current(name), store.roll_back(name)
+        lines.append(
             f"index {name!r} is back at generation {info.generation} ({counted(info.functions, 'unit')}); "
-            f"no roll-back leads to {rejected} again"
+            f"no roll-back leads to {generation} again"
         )
     if prune:
-        removed = store.prune(name, prune)
-        done.append(f"generations removed: {', '.join(removed) or 'none'}")
-    return done
+        old = store.prune(name, prune)
+        lines.append(f"generations removed: {', '.join(old) or 'none'}")
+    return lines
 
 
 def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _sources(store: Store, name: str) -> list[str]:
     return state.sources_in(store.artifact(name, state.ARTIFACT))
 
 
-def _skipped(settings: Settings, name: str) -> dict[str, int]:
+def _skip_counts(settings: Settings, name: str) -> dict[str, int]:
     """The files and folders skipped when this machine last loaded the index, counted by reason."""
     from treeline.ingest.state import load_skipped
 
@@ -123,7 +123,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         "languages": facets.get("language", {}),
         "repositories": len(facets.get("repo", {})),
         "sources": _sources(store, name),
-        "skipped": _skipped(settings, name),
+        "skipped": _skip_counts(settings, name),
         "tree": _tree_quality(global_embedding.load(embedding).quality) if embedding else None,
         "bytes": _size(settings, name, current),
         "generations": [_generation(info, current) for info in store.generations(name)],
@@ -171,11 +171,11 @@ def _location(store: Store, settings: Settings) -> str:
     return addresses(store.client)
 
 
-def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
+def _show(rows: list[dict[str, Any]], settings: Settings, location: str) -> None:
     if not rows:
-        echo(f"no index yet in {place}; make one with: {how_to_index(settings)}")
+        echo(f"no index yet in {location}; make one with: {how_to_index(settings)}")
         return
-    echo(f"{settings.engine}: {place}")
+    echo(f"{settings.engine}: {location}")
     for row in rows:
         if "problem" in row:
             echo(f"{row['name']}: {row['problem']}")
@@ -206,13 +206,13 @@ def _show(rows: list[dict[str, Any]], settings: Settings, place: str) -> None:
             )
 
 
-def _show_skipped(skipped: dict[str, int]) -> None:
+def _show_skipped(reasons: dict[str, int]) -> None:
     """One line of counts, and the files that are left out as secret."""
     from treeline.ingest.state import totals
 
-    if counts := totals(skipped):
+    if counts := totals(reasons):
         echo(f"  skipped: {', '.join(f'{count:,} × {reason}' for reason, count in counts.items())}")
-    files = [reason.partition(": ")[2] for reason in skipped if reason.startswith("secret: ")]
+    files = [reason.partition(": ")[2] for reason in reasons if reason.startswith("secret: ")]
     for file in files[:SECRETS_SHOWN]:
         echo(f"    secret: {file}")
     if len(files) > SECRETS_SHOWN:

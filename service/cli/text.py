@@ -48,21 +48,20 @@ def show_answer(
         what = "the index is damaged" if lane.lane == "index" else f"without {lane.lane}"
         echo(f"treeline: {what}: {lane.reason}", err=True)
     if answer.corrections.words:
-        told = f"{answer.corrections.sentence} (--as-typed turns correction off)\n"
-        say(told, bold=True)
+        say(f"{answer.corrections.sentence} (--as-typed turns correction off)\n", bold=True)
     if answer.exact:
         say(visible(f"{answer.exact.sentence}\n"), bold=True)
     if answer.total and not answer.results:
         say(f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all")
         return
     if not answer.results:
-        where = f"{counted(info.functions, 'unit')}{_narrowed(answer)}"
+        where = f"{counted(info.functions, 'unit')}{_filter_note(answer)}"
         say(f"nothing found in index {info.name!r} ({where})")
         for why in answer.hints:
             say(visible(why))
         return
-    for told in filter(None, (*answer.hints, answer.no_match)):
-        say(visible(f"{told}\n"), bold=True)
+    for note in filter(None, (*answer.hints, answer.no_match)):
+        say(visible(f"{note}\n"), bold=True)
     all_clusters = clusters() if explain else None
     for result in answer.results:
         if heading := answer.headings.get(result.rank):
@@ -74,10 +73,10 @@ def show_answer(
 
 def say(text: str = "", **style: Any) -> None:
     """Print a line, styled on a terminal. Importing rich would take as long as the search."""
-    click.echo(styled(text, **style), color=shows_colours())
+    click.echo(paint(text, **style), color=shows_colours())
 
 
-def styled(text: str, **style: Any) -> str:
+def paint(text: str, **style: Any) -> str:
     return click.style(text, **style) if style and shows_colours() else text
 
 
@@ -91,10 +90,10 @@ def shows_colours() -> bool:
 def _result(result: Result, clusters: CorpusClusters | None, *, explain: bool, full: bool) -> Iterator[str]:
     function = result.function
     relation = relation_of(result.candidate)
-    yield f"{result.rank:>2}. {headline(function.address)}{styled(f'  {relation}', fg='green') if relation else ''}"
+    yield f"{result.rank:>2}. {headline(function.address)}{paint(f'  {relation}', fg='green') if relation else ''}"
     if explain:
         for line in _why(result.candidate, clusters):
-            yield styled(INDENT + line, fg="yellow")
+            yield paint(INDENT + line, fg="yellow")
     for code in code_lines(function, full=full):
         yield INDENT + code if code else code
     for member in result.members:
@@ -105,14 +104,14 @@ def _result(result: Result, clusters: CorpusClusters | None, *, explain: bool, f
 def member_line(member: Member) -> str:
     """`› 12 def acquire(self, timeout=None):`, the line number first."""
     lines = member.address.lines
-    number = styled(f"{lines[0]} ", dim=True) if lines else ""
-    return f"{styled('› ', fg='green')}{number}{visible(member.signature)}"
+    number = paint(f"{lines[0]} ", dim=True) if lines else ""
+    return f"{paint('› ', fg='green')}{number}{visible(member.signature)}"
 
 
 def headline(address: Address) -> str:
     """The name and location of a unit."""
     name, repo, file = visible(address.func_name), visible(address.repo), visible(location(address))
-    return styled(name, bold=True) + styled(f"  {repo}", fg="cyan") + styled(f"  {file}", dim=True)
+    return paint(name, bold=True) + paint(f"  {repo}", fg="cyan") + paint(f"  {file}", dim=True)
 
 
 def location(address: Address) -> str:
@@ -124,21 +123,21 @@ def location(address: Address) -> str:
 def code_lines(function: Function, *, full: bool) -> Iterator[str]:
     """The code: all of it, or the first lines and the number of the rest."""
     lines = level(visible(function.original_string.strip("\n"))).split("\n")
-    shown = lines if full else lines[:LINES_SHOWN]
-    yield from highlighted(shown, function.language) if shows_colours() else shown
-    if len(lines) > len(shown):
-        yield styled(f"… {len(lines) - len(shown)} more lines", dim=True)
+    head = lines if full else lines[:LINES_SHOWN]
+    yield from highlight(head, function.language) if shows_colours() else head
+    if len(lines) > len(head):
+        yield paint(f"… {len(lines) - len(head)} more lines", dim=True)
 
 
-def highlighted(lines: list[str], language: str) -> list[str]:
+def highlight(lines: list[str], language: str) -> list[str]:
     from treeline.service.present.syntax import unit_pieces  # for terminals only
 
-    shown = [""]
+    rows = [""]
     for css, text in unit_pieces("\n".join(lines), language):
-        first, *rest = (styled(line, fg=COLOURS.get(css)) for line in text.split("\n"))
-        shown[-1] += first
-        shown += rest
-    return shown
+        first, *rest = (paint(line, fg=COLOURS.get(css)) for line in text.split("\n"))
+        rows[-1] += first
+        rows += rest
+    return rows
 
 
 def level(code: str) -> str:
@@ -177,16 +176,16 @@ def _why(candidate: Candidate, clusters: CorpusClusters | None) -> Iterator[str]
 
 def _footer(answer: Answer, info: IndexInfo) -> str:
     first, last = answer.results[0].rank, answer.results[-1].rank
-    understood = ROUTES.get(answer.route, answer.route)
+    route = ROUTES.get(answer.route, answer.route)
     stages = ", ".join(STAGES.get(stage, stage) for stage in answer.relaxed)
-    widened = f", widened to {stages}" if stages else ""
+    stage_note = f", widened to {stages}" if stages else ""
     return (
         f"{first}–{last} of the best {answer.total:,} of {info.functions:,} in {PROJECT_SUFFIX.sub('', info.name)}"
-        f"{_narrowed(answer)} · {understood}{widened} · {answer.timings.get('total', 0.0):.0f} ms"
+        f"{_filter_note(answer)} · {route}{stage_note} · {answer.timings.get('total', 0.0):.0f} ms"
     )
 
 
-def _narrowed(answer: Answer) -> str:
+def _filter_note(answer: Answer) -> str:
     return f", {visible(answer.plan.narrowing_text)}" if answer.plan.narrowing_text else ""
 
 
@@ -194,18 +193,18 @@ NO_NEIGHBOURS = "nothing known here"  # names are resolved within a repository: 
 
 
 def show_function(
-    function: Function, callers: Sequence[Neighbour], unresolved: UnresolvedCalls, callees: Sequence[Neighbour]
+    function: Function, callers: Sequence[Neighbour], text_calls: UnresolvedCalls, callees: Sequence[Neighbour]
 ) -> None:
     """The whole unit; a docstring outside its code comes first."""
     say(headline(function.address))
     say(f"id {function.id}", dim=True)
     if function.url:
         say(visible(function.url), dim=True)
-    more = unresolved.message(more=bool(distinct_functions(callers)))
-    listed = f'; {more} (treeline search "what calls {unresolved.symbol}")' if more else ""
-    for relation, found, besides in (("called by", callers, listed), ("calls", callees, "")):
-        neighbours = describe_neighbours(found, by_name=True) or NO_NEIGHBOURS
-        say(visible(f"{relation} {neighbours}{besides}"), fg="green")
+    more = text_calls.message(more=bool(distinct_functions(callers)))
+    note = f'; {more} (treeline search "what calls {text_calls.symbol}")' if more else ""
+    for relation, neighbours, suffix in (("called by", callers, note), ("calls", callees, "")):
+        names = describe_neighbours(neighbours, by_name=True) or NO_NEIGHBOURS
+        say(visible(f"{relation} {names}{suffix}"), fg="green")
     say()
     if docstring := function.docstring_outside:
         say(f"{visible(docstring)}\n")
@@ -223,7 +222,7 @@ def show_similar(function: Function, like: Similar, bodies: Sequence[Function]) 
         return
     known = {body.id: body for body in bodies}
     for rank, (hit, same_cluster) in enumerate(like.hits, 1):
-        mark = styled("  same cluster", fg="yellow") if same_cluster else ""
+        mark = paint("  same cluster", fg="yellow") if same_cluster else ""
         say(f"{rank:>2}. {hit.score:.2f}  {headline(hit.address)}{mark}")
         if hit.id in known and (first := summary(known[hit.id].docstring)):
             say(f"{INDENT}{visible(first)}")
@@ -240,18 +239,18 @@ def show_summary(summary: Summary) -> None:
         (summary.duplicate, "duplicate"),
         (summary.rejected, "rejected"),
     ]
-    parts = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing"
+    results = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing"
     seconds = summary.seconds.get("total", 0.0)
-    removed = f"; {summary.removed:,} removed" if summary.removed else ""
-    echo(f"{counted(summary.read, 'record')} read: {parts}{removed}")
+    removal = f"; {summary.removed:,} removed" if summary.removed else ""
+    echo(f"{counted(summary.read, 'record')} read: {results}{removal}")
     for reason, count in list(summary.reasons.items())[:REASONS_SHOWN]:
         echo(f"  {count:,} × {reason}")
     if summary.rejects_file:
         echo(f"  each with file and line: {summary.rejects_file}")
     if summary.passed_over:
-        shown = [f"{count:,} × {reason}" for reason, count in list(summary.passed_over.items())[:REASONS_SHOWN]]
+        reasons = [f"{count:,} × {reason}" for reason, count in list(summary.passed_over.items())[:REASONS_SHOWN]]
         more = ", …" if len(summary.passed_over) > REASONS_SHOWN else ""
-        echo(f"  passed over: {', '.join(shown)}{more}")
+        echo(f"  passed over: {', '.join(reasons)}{more}")
     for source in summary.empty:
         echo(f"  nothing found in {source}")
     for source in summary.gone:
@@ -262,11 +261,11 @@ def show_summary(summary: Summary) -> None:
     if not summary.published:
         echo(f"index {summary.index!r} is up to date: {counted(summary.total, 'unit')} ({seconds:.1f} s)")
         return
-    written = summary.indexed + summary.updated
-    rate = f", {counted(round(written / seconds), 'unit')} a second" if written >= seconds > 1 else ""
-    resumed = ", resumed" if summary.resumed else ""
+    units = summary.indexed + summary.updated
+    rate = f", {counted(round(units / seconds), 'unit')} a second" if units >= seconds > 1 else ""
+    resumption = ", resumed" if summary.resumed else ""
     encoders = " + ".join(summary.encoders) or "none"
     echo(
         f"index {summary.index!r} ({summary.engine}) now holds {counted(summary.total, 'unit')}, encoder {encoders}"
-        f" ({seconds:.1f} s{rate}{resumed})"
+        f" ({seconds:.1f} s{rate}{resumption})"
     )

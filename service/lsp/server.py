@@ -20,7 +20,7 @@ from pygls.lsp.server import LanguageServer
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import TreelineError
 from treeline.search.settings import Settings
-from treeline.service.lsp.workspace import Outlined, Place, Workspace, word_at
+from treeline.service.lsp.workspace import Outline, Span, Workspace, word_at
 from treeline.service.projects import local_path
 
 Value = TypeVar("Value")
@@ -54,8 +54,8 @@ class TreelineServer(LanguageServer):
         try:
             return await asyncio.to_thread(ask)
         except TreelineError as error:
-            shown = types.ShowMessageParams(types.MessageType.Warning, f"Treeline: {error}")
-            self.window_show_message(shown)
+            message = types.ShowMessageParams(types.MessageType.Warning, f"Treeline: {error}")
+            self.window_show_message(message)
             return []
 
     def open_folder(self, uri: str | None) -> list[None]:
@@ -63,18 +63,18 @@ class TreelineServer(LanguageServer):
         return []
 
     async def refresh(self) -> None:
-        changed = any(await self.answer(lambda: [self.project.refresh()]))
+        has_news = any(await self.answer(lambda: [self.project.refresh()]))
         capabilities = self.client_capabilities.workspace
-        if changed and capabilities and capabilities.code_lens and capabilities.code_lens.refresh_support:
+        if has_news and capabilities and capabilities.code_lens and capabilities.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)
 
-    def related(self, relation: str, uri: str, line: int) -> list[Place]:
+    def neighbours(self, relation: str, uri: str, line: int) -> list[Span]:
         """The callers, callees or similar functions of the unit at a line (from 0)."""
         around = self.project.at(path_of(uri), line + 1)
         if around is None or relation not in RELATIONS:
             return []
-        found: list[Place] = getattr(self.project, relation)(around.id)
-        return found
+        spans: list[Span] = getattr(self.project, relation)(around.id)
+        return spans
 
     def word(self, uri: str, at: types.Position) -> str:
         """The name at a position, whose column counts what the editor counts: UTF-8, 16 or 32."""
@@ -100,14 +100,14 @@ def create_server(settings: Settings) -> TreelineServer:
 
 def add_lifetime(server: TreelineServer) -> None:
     @server.feature(types.INITIALIZED)
-    async def initialized(_params: types.InitializedParams) -> None:
+    async def begin(_params: types.InitializedParams) -> None:
         folders = list(server.workspace.folders.values())
         root = folders[0].uri if folders else server.workspace.root_uri
         await server.answer(lambda: server.open_folder(root))
         await server.refresh()
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    async def saved(_params: types.DidSaveTextDocumentParams) -> None:
+    async def after_save(_params: types.DidSaveTextDocumentParams) -> None:
         await server.refresh()
 
     @server.feature(types.SHUTDOWN)
@@ -118,29 +118,29 @@ def add_lifetime(server: TreelineServer) -> None:
 def add_symbols(server: TreelineServer) -> None:
     @server.feature(types.WORKSPACE_SYMBOL)
     async def by_meaning(params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
-        found = await server.answer(lambda: server.project.symbols(params.query))
+        spans = await server.answer(lambda: server.project.symbols(params.query))
         return [
-            types.WorkspaceSymbol(location(place), place.name, kind_of(place.kind), container_name=relative(place))
-            for place in found
+            types.WorkspaceSymbol(location(one), one.name, kind_of(one.kind), container_name=relative(one))
+            for one in spans
         ]
 
-    def relative(place: Place) -> str:
-        return str(place.path.relative_to(server.project.root))
+    def relative(one: Span) -> str:
+        return str(one.path.relative_to(server.project.root))
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def outline(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-        found = await server.answer(lambda: server.project.outline(path_of(params.text_document.uri)))
-        return [document_symbol(one) for one in found]
+        nodes = await server.answer(lambda: server.project.outline(path_of(params.text_document.uri)))
+        return [document_symbol(one) for one in nodes]
 
 
 def add_lenses(server: TreelineServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=True))
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
         uri = params.text_document.uri
-        found = await server.answer(lambda: server.project.functions(path_of(uri)))
+        hits = await server.answer(lambda: server.project.functions(path_of(uri)))
         return [
             types.CodeLens(span(first, first), data={"id": hit.id, "uri": uri, "line": first - 1})
-            for hit in found
+            for hit in hits
             for first in [(hit.address.lines or (1, 1))[0]]
         ]
 
@@ -159,54 +159,52 @@ def add_lenses(server: TreelineServer) -> None:
 
     def add_list(relation: str) -> None:
         @server.command(f"treeline.{relation}")
-        async def listed(uri: str, line: int) -> list[types.SymbolInformation]:
-            found = await server.answer(lambda: server.related(relation, uri, line))
-            return [types.SymbolInformation(location(one), one.name, kind_of(one.kind)) for one in found]
+        async def show_list(uri: str, line: int) -> list[types.SymbolInformation]:
+            spans = await server.answer(lambda: server.neighbours(relation, uri, line))
+            return [types.SymbolInformation(location(one), one.name, kind_of(one.kind)) for one in spans]
 
     for relation in RELATIONS:
         add_list(relation)
 
     @server.command(SHOW)
     async def show(relation: str, uri: str, line: int) -> str:
-        """Let the user choose one of the places, and open it; returns its URI."""
-        found = await server.answer(lambda: server.related(relation, uri, line))
-        if not found:
+        """Let the user choose one of the spans, and open it; returns its URI."""
+        spans = await server.answer(lambda: server.neighbours(relation, uri, line))
+        if not spans:
             server.window_show_message(
                 types.ShowMessageParams(types.MessageType.Info, f"Treeline: no {relation} known")
             )
             return ""
-        return await open_one(server, relation, found)
+        return await open_one(server, relation, spans)
 
 
-async def open_one(server: TreelineServer, relation: str, found: Sequence[Place]) -> str:
-    """Ask the user which place to open. An editor that cannot ask or open is told the places in a message."""
-    titles = {f"{one.name} {one.path.relative_to(server.project.root)}:{one.first}": one for one in found}
+async def open_one(server: TreelineServer, relation: str, spans: Sequence[Span]) -> str:
+    """Ask the user which span to open. An editor that cannot ask or open gets the list in a message."""
+    titles = {f"{one.name} {one.path.relative_to(server.project.root)}:{one.first}": one for one in spans}
     try:
         return await _ask_and_open(server, relation, titles)
     except JsonRpcException:
-        places = ", ".join(list(titles)[:CHOICES])
-        server.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"Treeline: {relation}: {places}"))
+        choices = ", ".join(list(titles)[:CHOICES])
+        server.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"Treeline: {relation}: {choices}"))
         return ""
 
 
-async def _ask_and_open(server: TreelineServer, relation: str, titles: Mapping[str, Place]) -> str:
-    chosen = next(iter(titles.values()))
+async def _ask_and_open(server: TreelineServer, relation: str, titles: Mapping[str, Span]) -> str:
+    target = next(iter(titles.values()))
     if len(titles) > 1:
         more = f", the first {CHOICES}" if len(titles) > CHOICES else ""
-        asked = types.ShowMessageRequestParams(
+        question = types.ShowMessageRequestParams(
             types.MessageType.Info,
             f"{len(titles)} {relation}{more}",
             actions=[types.MessageActionItem(title) for title in list(titles)[:CHOICES]],
         )
-        answer = await server.window_show_message_request_async(asked)
+        answer = await server.window_show_message_request_async(question)
         if answer is None:
             return ""
-        chosen = titles[answer.title]
-    opened = location(chosen)
-    await server.window_show_document_async(
-        types.ShowDocumentParams(opened.uri, take_focus=True, selection=opened.range)
-    )
-    return opened.uri
+        target = titles[answer.title]
+    where = location(target)
+    await server.window_show_document_async(types.ShowDocumentParams(where.uri, take_focus=True, selection=where.range))
+    return where.uri
 
 
 def add_navigation(server: TreelineServer) -> None:
@@ -219,23 +217,23 @@ def add_navigation(server: TreelineServer) -> None:
         return await navigate(params, server.project.references)
 
     async def navigate(
-        params: types.DefinitionParams | types.ReferenceParams, ask: Callable[[Path, int, str], list[Place]]
+        params: types.DefinitionParams | types.ReferenceParams, ask: Callable[[Path, int, str], list[Span]]
     ) -> list[types.Location]:
         uri, at = params.text_document.uri, params.position
 
-        def places() -> list[Place]:
+        def spans() -> list[Span]:
             path, word = path_of(uri), server.word(uri, at)
             return ask(path, at.line + 1, word) if word else []
 
-        return [location(place) for place in await server.answer(places)]
+        return [location(one) for one in await server.answer(spans)]
 
 
 def path_of(uri: str) -> Path:
     return local_path(uris.to_fs_path(uri) or uri)
 
 
-def location(place: Place) -> types.Location:
-    return types.Location(uris.from_fs_path(str(place.path)) or "", span(place.first, place.last))
+def location(one: Span) -> types.Location:
+    return types.Location(uris.from_fs_path(str(one.path)) or "", span(one.first, one.last))
 
 
 def span(first: int, last: int) -> types.Range:
@@ -247,7 +245,7 @@ def kind_of(kind: str) -> types.SymbolKind:
     return KINDS.get(kind, types.SymbolKind.Function)
 
 
-def document_symbol(one: Outlined) -> types.DocumentSymbol:
+def document_symbol(one: Outline) -> types.DocumentSymbol:
     first, last = one.unit.address.lines or (1, 1)
     return types.DocumentSymbol(
         one.unit.func_name.rpartition(".")[2] or one.unit.func_name,

@@ -30,7 +30,7 @@ WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 @frozen
-class Place:
+class Span:
     """A unit, or one line of it, in a file."""
 
     name: str
@@ -41,11 +41,11 @@ class Place:
 
 
 @frozen
-class Outlined:
+class Outline:
     """A unit of a file with the units inside it."""
 
     unit: Function
-    children: list[Outlined]
+    children: list[Outline]
 
 
 class Workspace:
@@ -60,14 +60,14 @@ class Workspace:
     def refresh(self) -> bool:
         """Update the index; returns whether anything changed."""
         with self._lock:
-            refreshed = refresh_project(self._settings, self._folder)
-            self.root = refreshed.project.root
+            refresh = refresh_project(self._settings, self._folder)
+            self.root = refresh.project.root
             if self._searcher is None:
-                settings = settings_of(self._settings, refreshed.project)
+                settings = settings_of(self._settings, refresh.project)
                 self._searcher = open_searcher(settings, without_encoder=True)
-            elif refreshed.published:
+            elif refresh.published:
                 self._searcher.refresh()
-            return refreshed.published
+            return refresh.published
 
     @property
     def searcher(self) -> LiveSearcher:
@@ -80,26 +80,26 @@ class Workspace:
         if self._searcher is not None:
             self._searcher.close()
 
-    def symbols(self, query: str) -> list[Place]:
+    def symbols(self, query: str) -> list[Span]:
         """Units by meaning or name, best first."""
         if not query.strip():
             return []
-        asked = Query.of(query, {"k": SYMBOLS, "quality": FAST}, self._settings, explain=False)
-        return self._places(result.function.address for result in self.searcher.search(asked).results)
+        question = Query.of(query, {"k": SYMBOLS, "quality": FAST}, self._settings, explain=False)
+        return self._spans(result.function.address for result in self.searcher.search(question).results)
 
-    def outline(self, file: Path) -> list[Outlined]:
+    def outline(self, file: Path) -> list[Outline]:
         """The units of a file, nested; empty if it has none."""
         try:
             rows = outline_of(file)
         except InputError:
             return []
-        top: list[Outlined] = []
+        top: list[Outline] = []
         levels = [top]
         for depth, unit in rows:
             del levels[depth + 1 :]
-            made = Outlined(unit, [])
-            levels[-1].append(made)
-            levels.append(made.children)
+            node = Outline(unit, [])
+            levels[-1].append(node)
+            levels.append(node.children)
         return top
 
     def functions(self, file: Path) -> list[Hit]:
@@ -110,42 +110,42 @@ class Workspace:
         """The innermost unit at a line."""
         return next(iter(innermost(self._units(file), line)), None)
 
-    def callers(self, id_: str) -> list[Place]:
+    def callers(self, id_: str) -> list[Span]:
         return self._neighbours(each.id for each in self.searcher.callers(id_))
 
-    def callees(self, id_: str) -> list[Place]:
+    def callees(self, id_: str) -> list[Span]:
         return self._neighbours(each.id for each in self.searcher.callees(id_))
 
-    def similar(self, id_: str) -> list[Place]:
-        return self._places(hit.address for hit in self.searcher.similar(id_, NEAREST))
+    def similar(self, id_: str) -> list[Span]:
+        return self._spans(hit.address for hit in self.searcher.similar(id_, NEAREST))
 
-    def definitions(self, file: Path, line: int, word: str) -> list[Place]:
+    def definitions(self, file: Path, line: int, word: str) -> list[Span]:
         """The definitions of a name at a line: from the call graph, else all units of that name."""
-        return self._places(hit.address for hit in self._defined(file, line, word))
+        return self._spans(hit.address for hit in self._definitions(file, line, word))
 
-    def references(self, file: Path, line: int, word: str) -> list[Place]:
+    def references(self, file: Path, line: int, word: str) -> list[Span]:
         """The lines of known callers that contain the name."""
         ids = dict.fromkeys(
-            each.id for hit in self._defined(file, line, word) for each in self.searcher.callers(hit.id) if each.id
+            each.id for hit in self._definitions(file, line, word) for each in self.searcher.callers(hit.id) if each.id
         )
         name = re.compile(rf"\b{re.escape(word)}\b")
-        found: list[Place] = []
+        lines: list[Span] = []
         for caller in self.searcher.engine.fetch(list(ids)):
             first, _ = caller.address.lines or (0, 0)
             for number, text in enumerate(caller.original_string.strip("\n").split("\n"), first):
                 if first and name.search(text):
-                    found.append(Place(caller.func_name, caller.kind, on_disk(self.root, caller.path), number, number))
-        return found
+                    lines.append(Span(caller.func_name, caller.kind, on_disk(self.root, caller.path), number, number))
+        return lines
 
-    def _defined(self, file: Path, line: int, word: str) -> Sequence[Hit]:
+    def _definitions(self, file: Path, line: int, word: str) -> Sequence[Hit]:
         engine = self.searcher.engine
         around = self.at(file, line)
         if around is not None and _last(around.address.func_name) == word:
             return [around]
         if around is not None:
-            called = [each.id for each in self.searcher.callees(around.id) if each.id and _last(each.name) == word]
-            if called:
-                return engine.locate(list(dict.fromkeys(called)), NO_FILTERS)
+            callees = [each.id for each in self.searcher.callees(around.id) if each.id and _last(each.name) == word]
+            if callees:
+                return engine.locate(list(dict.fromkeys(callees)), NO_FILTERS)
         return engine.named(word, NAMESAKES)
 
     def _units(self, file: Path) -> list[Hit]:
@@ -154,18 +154,18 @@ class Workspace:
             path = readable(file.resolve().relative_to(self.root).as_posix())
         except ValueError:
             return []
-        found = known.units(self.searcher.engine, Location(path), NO_FILTERS) if known else []
-        return [hit for hit in found if hit.address.path == path]
+        hits = known.units(self.searcher.engine, Location(path), NO_FILTERS) if known else []
+        return [hit for hit in hits if hit.address.path == path]
 
-    def _neighbours(self, ids: Iterable[str]) -> list[Place]:
+    def _neighbours(self, ids: Iterable[str]) -> list[Span]:
         hits = self.searcher.engine.locate([id_ for id_ in dict.fromkeys(ids) if id_], NO_FILTERS)
-        return self._places(hit.address for hit in hits)
+        return self._spans(hit.address for hit in hits)
 
-    def _places(self, addresses: Iterable[Address]) -> list[Place]:
-        located = ((address, address.lines or (1, 1)) for address in addresses)
+    def _spans(self, addresses: Iterable[Address]) -> list[Span]:
+        spans = ((address, address.lines or (1, 1)) for address in addresses)
         return [
-            Place(address.func_name, address.kind, on_disk(self.root, address.path), first, last)
-            for address, (first, last) in located
+            Span(address.func_name, address.kind, on_disk(self.root, address.path), first, last)
+            for address, (first, last) in spans
         ]
 
 

@@ -26,15 +26,15 @@ def index_folder(folder: str, settings: Settings) -> str:
     command = [sys.executable, "-m", "treeline.service.cli", "index", str(path)]
     environment = os.environ | as_environment(settings)
     try:
-        done = subprocess.run(
+        loader = subprocess.run(
             command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=TIME_LIMIT, env=environment
         )
     except subprocess.TimeoutExpired as error:
         raise TreelineError(f"{path} took longer than {TIME_LIMIT} s", "index it with `treeline index`") from error
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no reason given"]
+    if loader.returncode:
+        lines = loader.stderr.strip().splitlines() or ["no reason given"]
         raise TreelineError(f"indexing {path} failed: {lines[-1].removeprefix('treeline: ')}")
-    return visible(f"Indexed {path}\n{done.stdout.strip()}")
+    return visible(f"Indexed {path}\n{loader.stdout.strip()}")
 
 
 def allowed_roots(settings: Settings) -> list[Path]:

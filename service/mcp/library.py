@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from treeline.ingest.project import Refreshed
 
 SECRET_BYTES = 2_000_000  # of a file, searched for secrets
-REMEMBERED = 10_000  # handles kept for one conversation
+MOST_HANDLES = 10_000  # handles kept for one conversation
 
 
 class Library:
@@ -61,36 +61,36 @@ class Library:
             return self.ask_project(self.root), repo
         return self.searcher, repo
 
-    def ask_indexes(self, asked: str) -> tuple[list[str], LiveSearcher]:
-        """The indexes that `asked` names, and the first one opened, which becomes the default for the other tools."""
-        names = self.indexes.choose(asked)
-        found = self.indexes.open(names[0])
+    def ask_indexes(self, index: str) -> tuple[list[str], LiveSearcher]:
+        """The indexes that `index` names, and the first one opened, which becomes the default for the other tools."""
+        names = self.indexes.choose(index)
+        searcher = self.indexes.open(names[0])
         with self._lock:
-            self._searcher = found
-        return names, found
+            self._searcher = searcher
+        return names, searcher
 
     def ask_project(self, folder: Path) -> LiveSearcher:
         """The project around a folder, indexed or refreshed first, as on the command line."""
         return self._refresh_project(folder)[1]
 
     def _refresh_project(self, folder: Path) -> tuple[Refreshed, LiveSearcher]:
-        refreshed = refresh_project(self.settings, folder)
-        project = refreshed.project
+        refresh = refresh_project(self.settings, folder)
+        project = refresh.project
         with self._lock:
-            found = self._open.get(project.index)
-            if found is None:
+            searcher = self._open.get(project.index)
+            if searcher is None:
                 settings = settings_of(self.settings, project)
-                found = self._open[project.index] = open_searcher(settings, without_encoder=True)
-            self._searcher, self.root = found, project.root
-        if refreshed.published:
-            found.refresh()
-        return refreshed, found
+                searcher = self._open[project.index] = open_searcher(settings, without_encoder=True)
+            self._searcher, self.root = searcher, project.root
+        if refresh.published:
+            searcher.refresh()
+        return refresh, searcher
 
     def index(self, folder: str) -> str:
         """Index a folder where the tools search: in the served index, or (`follow`) in that of the folder's project."""
         if self._follow:
-            refreshed = self._refresh_project(allowed_folder(folder, self.settings))[0]
-            return visible(str(refreshed))
+            refresh = self._refresh_project(allowed_folder(folder, self.settings))[0]
+            return visible(str(refresh))
         report = index_folder(folder, self.settings)
         if self._searcher is not None:
             self._searcher.refresh()
@@ -121,7 +121,7 @@ class Library:
                 source = self.indexes.open(sources[id_]) if sources and id_ in sources else searcher
                 self._handles[handle(id_)] = (id_, source)
                 self._handles.move_to_end(handle(item.function.id))
-            while len(self._handles) > REMEMBERED:
+            while len(self._handles) > MOST_HANDLES:
                 self._handles.popitem(last=False)
         return render(items, budget, opening=opening, handles=handles, **how)
 
@@ -146,11 +146,11 @@ class Library:
 
     def file(self, path: str) -> Path:
         """A file of the project searched last, or below an allowed folder."""
-        found = local_path(path, self.root)
-        allowed_folder(str(found.parent), self.settings)
-        if not found.is_file():
+        file = local_path(path, self.root)
+        allowed_folder(str(file.parent), self.settings)
+        if not file.is_file():
             raise InputError(f"{path} is not a file of {self.root}", "give the path as results have it")
-        return found
+        return file
 
     def text_file(self, path: str) -> Path:
         """The same, of a file without a private key or token in its first 2 MB; larger files are not indexed either."""

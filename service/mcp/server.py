@@ -95,7 +95,7 @@ def add_search(server: MCPServer, library: Library) -> None:
             return "\n".join([*heading, "Nothing found. Try other words, or drop the filters.", *why])
         heading.extend(map(visible, filter(None, (*answer.hints, answer.no_match))))
         items = [Item(result.function, _note(answer, result), result.members) for result in answer.results]
-        shown = offset + len(items)
+        end = offset + len(items)
         return library.show(
             items,
             max_tokens,
@@ -104,7 +104,7 @@ def add_search(server: MCPServer, library: Library) -> None:
             sources=answer.indexes,
             code=code,
             words=frozenset(terms(answer.plan.words)),
-            next_offset=shown if shown < answer.total else 0,
+            next_offset=end if end < answer.total else 0,
         )
 
 
@@ -114,40 +114,38 @@ def add_functions(server: MCPServer, library: Library) -> None:
     @_tool(server, READS)
     def get_function(function: Reference, max_tokens: Budget = budget) -> str:
         """Show a function or class whole: place, docstring, code."""
-        found, searcher = library.find(function)
-        return library.show([Item(found)], max_tokens, web_address(found.url), searcher=searcher, whole=True)
+        unit, searcher = library.find(function)
+        return library.show([Item(unit)], max_tokens, web_address(unit.url), searcher=searcher, whole=True)
 
     @_tool(server, READS)
     def find_callers(function: Reference, k: Count = 20, max_tokens: Budget = budget, code: bool = False) -> str:
         """List what calls a function, and how many more may call it (unresolved calls of that name)."""
-        found, searcher = library.find(function)
-        neighbours = searcher.callers(found.id)
+        unit, searcher = library.find(function)
+        neighbours = searcher.callers(unit.id)
         items = _neighbours(library, searcher, neighbours, k)
-        heading = describe_callers(found.func_name, neighbours, searcher.unresolved_calls(found), len(items))
+        heading = describe_callers(unit.func_name, neighbours, searcher.unresolved_calls(unit), len(items))
         return library.show(items, max_tokens, heading, searcher=searcher, code=code)
 
     @_tool(server, READS)
     def find_callees(function: Reference, k: Count = 20, max_tokens: Budget = budget, code: bool = False) -> str:
         """List what a function calls in this index."""
-        found, searcher = library.find(function)
-        neighbours = searcher.callees(found.id)
+        unit, searcher = library.find(function)
+        neighbours = searcher.callees(unit.id)
         items = _neighbours(library, searcher, neighbours, k)
         what = describe_neighbours(neighbours)
-        heading = (
-            f"{found.func_name} calls {what}" if what else f"Nothing that {found.func_name} calls is in this index"
-        )
+        heading = f"{unit.func_name} calls {what}" if what else f"Nothing that {unit.func_name} calls is in this index"
         return library.show(items, max_tokens, visible(heading), searcher=searcher, code=code)
 
     @_tool(server, READS)
     def similar_functions(function: Reference, k: Count = 8, max_tokens: Budget = budget, code: bool = False) -> str:
         """List code that does something similar."""
-        found, searcher = library.find(function)
-        hits = searcher.similar(found.id, k)
+        unit, searcher = library.find(function)
+        hits = searcher.similar(unit.id, k)
         bodies = library.fetch([hit.id for hit in hits], searcher)
         items = [Item(bodies[hit.id], f"similarity {hit.score:.2f}") for hit in hits if hit.id in bodies]
         if not items:
-            return f"Nothing similar to {found.func_name} was found."
-        heading = f"Similar to {found.func_name}:"
+            return f"Nothing similar to {unit.func_name} was found."
+        heading = f"Similar to {unit.func_name}:"
         return library.show(items, max_tokens, heading, searcher=searcher, code=code)
 
 
@@ -177,9 +175,9 @@ def add_files(server: MCPServer, library: Library) -> None:
         )
 
 
-def _neighbours(library: Library, searcher: LiveSearcher, found: Sequence[Neighbour], k: int) -> list[Item]:
+def _neighbours(library: Library, searcher: LiveSearcher, neighbours: Sequence[Neighbour], k: int) -> list[Item]:
     """List items for the first `k` functions among callers or callees."""
-    ids = list(dict.fromkeys(each.id for each in found if each.id))[:k]
+    ids = list(dict.fromkeys(each.id for each in neighbours if each.id))[:k]
     return [Item(one) for one in library.fetch(ids, searcher).values()]
 
 
@@ -195,17 +193,17 @@ def add_indexing(server: MCPServer, library: Library) -> None:
 def _tool(server: MCPServer, annotations: ToolAnnotations) -> Callable[[Tool[Arguments]], Tool[Arguments]]:
     """Add a tool to the server. Our errors reach the agent as messages, so it can act on them."""
 
-    def added(tool: Tool[Arguments]) -> Tool[Arguments]:
+    def register(tool: Tool[Arguments]) -> Tool[Arguments]:
         @wraps(tool)
-        def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
+        def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> str:
             try:
                 return tool(*args, **kwargs)
             except TreelineError as error:
                 raise ToolError(str(error)) from error
 
-        return server.tool(annotations=annotations, structured_output=False)(wrapped)
+        return server.tool(annotations=annotations, structured_output=False)(call)
 
-    return added
+    return register
 
 
 def _heading(answer: Answer) -> list[str]:
@@ -225,18 +223,18 @@ def _note(answer: Answer, result: Result) -> str:
     return relation_of(result.candidate) or ("not from the call graph" if answer.exact else "")
 
 
-def describe_callers(name: str, callers: Sequence[Neighbour], unresolved: UnresolvedCalls, listed: int) -> str:
+def describe_callers(name: str, callers: Sequence[Neighbour], text_calls: UnresolvedCalls, most: int) -> str:
     """`Callers of setup: 31 functions, also the top level of main.py; the first 20 are listed, …`."""
     who = describe_neighbours(callers)
     text = f"Callers of {name}: {who}" if who else f"No callers of {name} are known in this index"
     functions = distinct_functions(callers)
-    if functions > listed:
+    if functions > most:
         text += (
-            f"; the first {listed:,} are listed, {functions - listed:,} more; ask for a larger k,"
+            f"; the first {most:,} are listed, {functions - most:,} more; ask for a larger k,"
             f" or search_code 'what calls {name}' with a path_prefix"
         )
-    if more := unresolved.message(more=bool(functions)):
-        text += f"; {more} (of something else, or unresolved: search_code 'what calls {unresolved.symbol}' lists them)"
+    if more := text_calls.message(more=bool(functions)):
+        text += f"; {more} (of something else, or unresolved: search_code 'what calls {text_calls.symbol}' lists them)"
     return visible(text.replace("\n", " "))
 
 
@@ -280,8 +278,8 @@ def without_titles(schema: dict[str, Any]) -> dict[str, Any]:
 def complaint(problem: Mapping[str, Any]) -> str:
     """`k: input should be less than or equal to 50, not 99`."""
     name, words = ".".join(map(str, problem["loc"])), problem["msg"]
-    given = "" if problem["type"] == "missing" else f", not {str(problem['input'])[:40]!r}"
-    return f"{name}: {words[:1].lower()}{words[1:]}{given}"
+    value = "" if problem["type"] == "missing" else f", not {str(problem['input'])[:40]!r}"
+    return f"{name}: {words[:1].lower()}{words[1:]}{value}"
 
 
 def create_server(settings: Settings, searcher: LiveSearcher | None = None, *, follow: bool = False) -> MCPServer:
@@ -303,7 +301,7 @@ ESCAPES = re.compile(
 
 def without_lone_surrogates(line: bytes) -> bytes:
     """The JSON with U+FFFD for lone surrogates. The MCP library would drop such a message without an answer."""
-    return ESCAPES.sub(lambda found: rb"\ufffd" if found["alone"] else found[0], line)
+    return ESCAPES.sub(lambda hit: rb"\ufffd" if hit["alone"] else hit[0], line)
 
 
 def clean_standard_input() -> None:
@@ -314,8 +312,8 @@ def clean_standard_input() -> None:
     os.close(reading)
 
     def copy() -> None:
-        with os.fdopen(writing, "wb", buffering=0) as cleaned:
+        with os.fdopen(writing, "wb", buffering=0) as pipe:
             for line in wire:
-                cleaned.write(without_lone_surrogates(line))
+                pipe.write(without_lone_surrogates(line))
 
     threading.Thread(target=copy, name="stdin", daemon=True).start()

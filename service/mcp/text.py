@@ -59,7 +59,7 @@ def handle(function_id: str) -> str:
     return function_id[:HANDLE_LENGTH]
 
 
-def place(function: Function) -> str:
+def location(function: Function) -> str:
     lines = function.address.lines
     return f"{function.path}:{lines[0]}-{lines[1]}" if lines else function.path
 
@@ -70,7 +70,7 @@ def headline(item: Item, *, handles: bool = True) -> str:
     name = "" if function.kind == "file" else function.func_name
     kind = "" if function.kind in PLAIN_KINDS else f"{function.kind} "
     before = f"[{handle(function.id)}] {function.repo} " if handles else ""
-    first = f"{before}{place(function)} {kind}{name}".rstrip()
+    first = f"{before}{location(function)} {kind}{name}".rstrip()
     note = f" ({item.note})" if item.note else ""
     about = "" if function.kind == "section" else summary(function.docstring, SUMMARY_LENGTH)
     return visible(f"{first}{note}{f': {about}' if about else ''}".replace("\n", " "))
@@ -101,14 +101,14 @@ def excerpt(function: Function, room: int, words: frozenset[str] = frozenset(), 
     if len(head) + sum(len(row) + 1 for row in rows) <= room:
         return head + "\n".join(rows)
     room -= len(head) + len(closing)
-    chosen: list[int] = []
+    picks: list[int] = []
     for at in _best_first(code, words):
         if (room := room - len(rows[at]) - 1) < 0:
             break
-        chosen.append(at)
-    lines = [rows[at] for at in sorted(chosen)]
+        picks.append(at)
+    lines = [rows[at] for at in sorted(picks)]
     if closing:
-        lines.append(CUT_LINE.format(len(rows) - len(chosen)))
+        lines.append(CUT_LINE.format(len(rows) - len(picks)))
     return head + "\n".join(lines)
 
 
@@ -181,11 +181,11 @@ def render(
     room -= used + (len(closing) + 1 if closing else 0)
     blocks = [opening] if opening else []
     for number, (item, line) in enumerate(zip(items, headlines, strict=False), 1):
-        allowed = room - 1 if number == len(items) else room // 2
+        share = room - 1 if number == len(items) else room // 2
         lines = ""
         if code and not missing and room > FEWEST:
-            members = inside(item.members, allowed) if not whole else ""
-            lines = members or excerpt(item.function, allowed, words, whole=whole)
+            members = inside(item.members, share) if not whole else ""
+            lines = members or excerpt(item.function, share, words, whole=whole)
         room -= len(lines) + 1 if lines else 0
         blocks.append(f"{line}\n{lines}" if lines else line)
     return "\n".join([*blocks, closing] if closing else blocks)

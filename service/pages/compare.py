@@ -14,7 +14,7 @@ from treeline.service.api.parameters import SearchParameters
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.pages.results import PlaceView, place_view
 from treeline.service.pages.search import COMPARED, EXAMPLES, link, query_string
-from treeline.service.present.text import coded, summary, visible
+from treeline.service.present.text import code_markup, summary, visible
 
 blueprint = APIBlueprint("compare_page", __name__, enable_openapi=False)
 
@@ -110,7 +110,7 @@ def column(state: dict[str, str], way: str, answer: Answer, there: dict[str, int
         Row(
             result.rank,
             place_view(result.function.id, result.function.address, query_string(state)),
-            coded(visible(summary(result.function.docstring))),
+            code_markup(visible(summary(result.function.docstring))),
             there.get(result.function.id),
         )
         for result in answer.results

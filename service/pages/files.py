@@ -32,8 +32,8 @@ from treeline.service.http.context import context
 from treeline.service.http.response import entity_tag, not_modified, quoted
 from treeline.service.pages.results import PlaceView, place_view
 from treeline.service.present.highlight import file_lines
-from treeline.service.present.markdown import rendered
-from treeline.service.present.text import coded, file_address, quoted_path, summary, visible, web_address
+from treeline.service.present.markdown import render_markdown
+from treeline.service.present.text import code_markup, file_address, quoted_path, summary, visible, web_address
 
 blueprint = APIBlueprint("files_page", __name__, url_prefix="/files", enable_openapi=False)
 
@@ -269,7 +269,7 @@ def unit_panel(files: Files, view: FileView, line: int) -> Response:
         callable=bool(callers or callees) or unit.address.kind in ("function", "method", "class"),
         lines=lines_of(unit),
         signature=visible(signature_of(found)),
-        about=coded(visible(summary(found.docstring))),
+        about=code_markup(visible(summary(found.docstring))),
         callers=neighbours(callers),
         callees=neighbours(callees),
         more_callers=max(0, len(callers) - MOST_NEIGHBOURS),
@@ -340,7 +340,7 @@ def readme(files: Files, repo: str, folder: str, entries: Sequence[FolderEntry])
         return None
     text = content.decode("utf-8", "replace")
     if found.name.lower().endswith(("md", "markdown")):
-        return visible(found.name), rendered(text, lambda path: file_address(repo, path), folder)
+        return visible(found.name), render_markdown(text, lambda path: file_address(repo, path), folder)
     return visible(found.name), Markup("<pre>{}</pre>").format(visible(text[: README_BYTES // 10]))
 
 

@@ -16,7 +16,7 @@ from treeline.search.answer import CONTAINERS, Answer, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import cluster_of
 from treeline.service.present.highlight import Snippet, mark_prose, preview
-from treeline.service.present.text import STAGES, coded, file_address, summary, visible, web_address
+from treeline.service.present.text import STAGES, code_markup, file_address, summary, visible, web_address
 
 LANES = {
     "keyword": "Keyword",
@@ -121,7 +121,7 @@ def _view(
     return ResultView(
         rank=result.rank,
         place=place_view(function.id, function.address, search),
-        summary=coded(summary(function.docstring), partial(mark_prose, words=words)),
+        summary=code_markup(summary(function.docstring), partial(mark_prose, words=words)),
         code=preview(
             function.language,
             function.original_string,

@@ -49,12 +49,12 @@ def preview(
     `first` is its first line in the file; without `whole_text` the numbers of the other lines are not known. Lines
     that contain one of the `phrases` exactly are preferred.
     """
-    lines = dedented(text.strip("\n").split("\n"), language)
+    lines = dedent(text.strip("\n").split("\n"), language)
     head, of_head = joined_head(lines)
-    chosen = best_lines(lines, words, phrases, of_head)
-    shown = _cut([head if of_head > 1 else lines[0], *(lines[at] for at in chosen[1:])])
-    numbers = "\n".join(str(first + at) if whole_text or not at else "" for at in chosen)
-    return Snippet(marked(shown, language, words), len(lines) - len(chosen) - of_head + 1, numbers)
+    rows = best_lines(lines, words, phrases, of_head)
+    code = _cut([head if of_head > 1 else lines[0], *(lines[at] for at in rows[1:])])
+    numbers = "\n".join(str(first + at) if whole_text or not at else "" for at in rows)
+    return Snippet(mark_code(code, language, words), len(lines) - len(rows) - of_head + 1, numbers)
 
 
 def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] = (), of_head: int = 1) -> list[int]:
@@ -68,14 +68,14 @@ def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] =
         return [0]
     sought = [phrase.lower() for phrase in phrases]
     exact = [any(phrase in lines[at].lower() for phrase in sought) for at in body]
-    found = [words.intersection(words_in(lines[at])) for at in body]
+    matches = [words.intersection(words_in(lines[at])) for at in body]
     size = PREVIEW_LINES - 1
     starts = range(max(1, len(body) - size + 1))
 
     def worth(at: int) -> tuple[bool, int, int, int]:
         """Prefer exact text, then the most distinct words, then a first line that has some."""
-        together = frozenset().union(*found[at : at + size])
-        return any(exact[at : at + size]), len(together), len(found[at]) + exact[at], -at
+        together = frozenset().union(*matches[at : at + size])
+        return any(exact[at : at + size]), len(together), len(matches[at]) + exact[at], -at
 
     best = max(starts, key=worth)
     return [0, *body[best : best + size]]
@@ -89,10 +89,10 @@ def _after_docstring(lines: list[str]) -> int:
     opening = DOCSTRING.match(lines[at])
     if not opening:
         return at
-    closed = lines[at][opening.end() :].rstrip().endswith(opening[1])
-    while not closed and at < len(lines) - 1:
+    is_closed = lines[at][opening.end() :].rstrip().endswith(opening[1])
+    while not is_closed and at < len(lines) - 1:
         at += 1
-        closed = opening[1] in lines[at]
+        is_closed = opening[1] in lines[at]
     return min(at + 1, len(lines) - 1)
 
 
@@ -105,10 +105,9 @@ def words_in(line: str) -> Iterator[str]:
 
 def whole(language: str, text: str, words: frozenset[str]) -> Snippet:
     """A whole function, for its page."""
-    shown = text.strip("\n")[:WHOLE_LENGTH]
-    hidden = text.strip("\n")[WHOLE_LENGTH:].count("\n")
-    lines = dedented(shown.split("\n"), language)
-    return Snippet(marked(_cut(lines, 5 * LINE_LENGTH), language, words), hidden)
+    text = text.strip("\n")
+    lines = dedent(text[:WHOLE_LENGTH].split("\n"), language)
+    return Snippet(mark_code(_cut(lines, 5 * LINE_LENGTH), language, words), text[WHOLE_LENGTH:].count("\n"))
 
 
 def file_lines(text: str, language: str, link: Callable[[int, str], str] = lambda _line, _name: "") -> list[str]:
@@ -130,21 +129,21 @@ def file_lines(text: str, language: str, link: Callable[[int, str], str] = lambd
 def _file_part(text: str, kind: str, link: Callable[[str], str]) -> str:
     if len(text) > FILE_LINE_LENGTH:
         text = text[:FILE_LINE_LENGTH] + " …"
-    inner = _linked(text, link) if kind in NAMES else _escaped(text)
+    inner = _link(text, link) if kind in NAMES else _escape(text)
     return f'<span class="{kind}">{inner}</span>' if kind else inner
 
 
-def _linked(text: str, link: Callable[[str], str]) -> str:
+def _link(text: str, link: Callable[[str], str]) -> str:
     """Escaped text, with identifiers that have a URL as links."""
-    parts, done = [], 0
+    parts, at = [], 0
     for match in IDENTIFIER.finditer(text):
         if address := link(match[0]):
-            parts += [_escaped(text[done : match.start()]), f'<a href="{escape(address)}">{_escaped(match[0])}</a>']
-            done = match.end()
-    return "".join((*parts, _escaped(text[done:])))
+            parts += [_escape(text[at : match.start()]), f'<a href="{escape(address)}">{_escape(match[0])}</a>']
+            at = match.end()
+    return "".join((*parts, _escape(text[at:])))
 
 
-def dedented(lines: list[str], language: str) -> list[str]:
+def dedent(lines: list[str], language: str) -> list[str]:
     """A method without its indentation. Its stored first line has none, the others still do."""
     rest = [line for line in lines[1:] if line.strip()]
     indent = min((len(line) - len(line.lstrip(" ")) for line in rest), default=0)
@@ -153,11 +152,11 @@ def dedented(lines: list[str], language: str) -> list[str]:
     return [lines[0], *(line[indent:] if line.strip() else "" for line in lines[1:])] if indent > 0 else lines
 
 
-def marked(text: str, language: str, words: frozenset[str]) -> Markup:
+def mark_code(text: str, language: str, words: frozenset[str]) -> Markup:
     """The highlighted text, with the parts of identifiers that are among `words` (stemmed terms) marked."""
     html: list[str] = []
     for kind, piece in unit_pieces(text, language):
-        inner = "".join(_marked_piece(piece, words)) if words else _escaped(piece)
+        inner = "".join(_mark_piece(piece, words)) if words else _escape(piece)
         html.append(f'<span class="{kind}">{inner}</span>' if kind else inner)
     return Markup("".join(html))  # noqa: S704 - every piece went through `escape`
 
@@ -168,33 +167,33 @@ def question_words(question: str) -> frozenset[str]:
 
 def mark_prose(text: str, words: frozenset[str]) -> Markup:
     """Plain text (a docstring) with the query's words marked."""
-    return Markup("".join(_marked_piece(text, words)))  # noqa: S704 - every piece went through `escape`
+    return Markup("".join(_mark_piece(text, words)))  # noqa: S704 - every piece went through `escape`
 
 
-def _marked_piece(piece: str, words: frozenset[str]) -> Iterator[str]:
-    done = 0
+def _mark_piece(piece: str, words: frozenset[str]) -> Iterator[str]:
+    at = 0
     for match in WORD.finditer(piece):
         for start, end, stem in parts_of(match[0]):
-            begin = max(done, match.start() + start)  # parts may overlap by a letter
+            begin = max(at, match.start() + start)  # parts may overlap by a letter
             if stem in words:
-                yield _escaped(piece[done:begin])
-                done = match.start() + end
-                yield f"<mark>{_escaped(piece[begin:done])}</mark>"
-    yield _escaped(piece[done:])
+                yield _escape(piece[at:begin])
+                at = match.start() + end
+                yield f"<mark>{_escape(piece[begin:at])}</mark>"
+    yield _escape(piece[at:])
 
 
 @lru_cache(CACHED_WORDS)
 def parts_of(word: str) -> tuple[tuple[int, int, str], ...]:
     """The position and stem of each part of an identifier; in scripts without spaces, of every two letters."""
-    found: list[tuple[int, int]] = []
+    positions: list[tuple[int, int]] = []
     for start, end in spans(word):
         pairs = re.compile(CJK_RUN).fullmatch(word, start, end)
-        found += [(at, at + 2) for at in range(start, end - 1)] if pairs else [(start, end)]
-    stems = ((start, end, terms(word[start:end])) for start, end in found)
+        positions += [(at, at + 2) for at in range(start, end - 1)] if pairs else [(start, end)]
+    stems = ((start, end, terms(word[start:end])) for start, end in positions)
     return tuple((start, end, some[0]) for start, end, some in stems if some)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     safe = str(escape(text))
     if INVISIBLE.search(safe):
         return INVISIBLE.sub(

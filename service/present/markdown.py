@@ -19,7 +19,7 @@ LONGEST = 30_000  # characters; the rest is not shown
 TAG = re.compile(r"<!--.*?(?:-->|\Z)|</?[A-Za-z][^<>]*>", re.DOTALL)
 
 
-def rendered(text: str, file_address: Callable[[str], str], folder: str = "") -> Markup:
+def render_markdown(text: str, file_address: Callable[[str], str], folder: str = "") -> Markup:
     """The HTML of a document in `folder`. `file_address` returns the page of a path of the repository."""
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
     for rule in ("html_block", "html_inline"):

@@ -34,7 +34,7 @@ SIMPLE_FORMATS = frozenset({"json", "toml", "css"})
 # The first expression that a node's type matches gives its class: a keyword, an operator and a bracket are anonymous
 # nodes whose type is their text.
 WORD = re.compile(r"[#@$]?[A-Za-z_][\w-]+[!?]?")
-NAMED = (
+CLASSES = (
     (re.compile(r"comment|shebang|hash_bang|^haddock", re.IGNORECASE), COMMENT),
     (re.compile(r"type|^(constant|class_name|constructor|module_name|property_name|attribute_name)$"), TYPE),
     (
@@ -53,14 +53,14 @@ NAMED = (
     ),
     (re.compile(r"tag_?name", re.IGNORECASE), KEYWORD),
 )
-TINTED = frozenset({STRING, NUMBER})  # a node's leaves and gaps take these over
+TINTS = frozenset({STRING, NUMBER})  # a node's leaves and gaps take these over
 DEFINITION = re.compile(
     r"(func|method|class|struct|interface|trait|enum|module|namespace|constructor|macro|record|contract|subroutine"
     r"|service|message|rpc|procedure|protocol|defun|implementation|object_de|type_spec|type_alias|type_de)"
     r"(?!.*(call|invocation|param|argument|body|type$))",
     re.IGNORECASE,
 )
-TYPED = frozenset({"type", "generic_type"})  # nodes around an identifier that is a type
+TYPE_NODES = frozenset({"type", "generic_type"})  # nodes around an identifier that is a type
 CALL = re.compile(r"call|invocation|^command$|creation_expression|^new_expression$|apply_expression", re.IGNORECASE)
 DECORATION = re.compile(r"decorator|annotation(?<!type_annotation)|attribute_item|attribute_list", re.IGNORECASE)
 IDENTIFIER = re.compile(r"identifier|^(\w*name|word|variable|symbol|sym_lit|atom|command_name)$|Identifier|IDENTIFIER")
@@ -93,28 +93,28 @@ class Highlighter(NamedTuple):
 @cache
 def highlighters(language: str) -> tuple[Highlighter, ...]:
     """The highlighters of a language or format, one for each dialect; none if it has no grammar."""
-    made = dialects(language) or ((Grammar(name=language, query=""),) if language in SIMPLE_FORMATS else ())
-    return tuple(found for grammar in made if (found := _highlighter(grammar)) is not None)
+    grammars = dialects(language) or ((Grammar(name=language, query=""),) if language in SIMPLE_FORMATS else ())
+    return tuple(highlighter for grammar in grammars if (highlighter := _highlighter(grammar)) is not None)
 
 
 def _highlighter(grammar: Grammar) -> Highlighter | None:
     try:
-        parsed = get_language(grammar.pack or grammar.name)  # type: ignore[arg-type]
+        parser_language = get_language(grammar.pack or grammar.name)  # type: ignore[arg-type]
     except LookupError:
         return None
     kinds = tuple(
-        _kind(parsed.node_kind_for_id(number) or "", parsed.node_kind_is_named(number))
-        for number in range(parsed.node_kind_count)
+        _kind(parser_language.node_kind_for_id(number) or "", parser_language.node_kind_is_named(number))
+        for number in range(parser_language.node_kind_count)
     )
-    names, members = _fields(parsed, NAME_FIELDS), _fields(parsed, MEMBER_FIELDS)
-    return Highlighter(parsed, kinds, names, members, grammar.wrap, grammar.opening)
+    names, members = _fields(parser_language, NAME_FIELDS), _fields(parser_language, MEMBER_FIELDS)
+    return Highlighter(parser_language, kinds, names, members, grammar.wrap, grammar.opening)
 
 
 def _kind(name: str, is_named: bool) -> NodeKind:
     if not is_named:
         return NodeKind(KEYWORD if WORD.fullmatch(name) else PLAIN, PLAIN, False)
-    css = next((css for pattern, css in NAMED if pattern.search(name)), PLAIN)
-    names = TYPE if name in TYPED else PLAIN
+    css = next((css for pattern, css in CLASSES if pattern.search(name)), PLAIN)
+    names = TYPE if name in TYPE_NODES else PLAIN
     if DECORATION.search(name):
         names = DECORATOR
     elif CALL.search(name) or DEFINITION.search(name):
@@ -139,7 +139,7 @@ def pieces(text: str, language: str, *, alone: bool = False) -> tuple[tuple[str,
         source = text.encode()
         if len(source) <= LONGEST:
             for grammar in highlighters(language):
-                tree, offset = _parsed(grammar, source, alone, deadline)
+                tree, offset = _parse(grammar, source, alone, deadline)
                 if not tree.root_node.has_error or grammar is highlighters(language)[-1]:
                     return tuple(_cut(source, _spans(grammar, tree.walk()), offset))
     except (ValueError, TimeoutError):  # beyond a time limit, or no text that UTF-8 can hold
@@ -147,7 +147,7 @@ def pieces(text: str, language: str, *, alone: bool = False) -> tuple[tuple[str,
     return ((PLAIN, text),)
 
 
-def _parsed(grammar: Highlighter, source: bytes, alone: bool, deadline: float) -> tuple[Tree, int]:
+def _parse(grammar: Highlighter, source: bytes, alone: bool, deadline: float) -> tuple[Tree, int]:
     """The tree of a text, and the length of what was put in front of it so that a lone unit parses."""
     before, after = grammar.wrap
     if alone and before:
@@ -214,7 +214,7 @@ def _spans(grammar: Highlighter, cursor: TreeCursor) -> Iterator[tuple[int, str]
         if kind.css != COMMENT and cursor.goto_first_child():
             parents.append(parent)
             inner = DECORATOR if parent.names == DECORATOR else PLAIN
-            parent = Parent(kind.names, kind.css if kind.css in TINTED else PLAIN, name or inner, node.end_byte)
+            parent = Parent(kind.names, kind.css if kind.css in TINTS else PLAIN, name or inner, node.end_byte)
             continue
         yield node.end_byte, name if name and (kind.is_identifier or kind.css == TYPE) else kind.css or parent.tint
         while not cursor.goto_next_sibling():

@@ -78,7 +78,7 @@ PARAMETERS = re.compile(r"[:@](param|type|return|rtype|raise)|(Args|Arguments|Pa
 # reStructuredText: a directive before the first sentence, HTML inside one, and inline code.
 DIRECTIVE = re.compile(r"\.\. (?P<name>[\w-]+)::[ \t]*(\S*[ \t]*(\n|$))?")  # with one word after it: a version, `html`
 TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
-MARKED = re.compile(r"(?<!`)(?:``|:[\w:]{1,40}:`)~?([^`]+)`{1,2}(?!`)")
+INLINE_CODE = re.compile(r"(?<!`)(?:``|:[\w:]{1,40}:`)~?([^`]+)`{1,2}(?!`)")
 
 
 def summary(docstring: str, length: int = SUMMARY_LENGTH) -> str:
@@ -86,7 +86,7 @@ def summary(docstring: str, length: int = SUMMARY_LENGTH) -> str:
     first = SENTENCE_END.split(_without_directive(docstring.strip()), maxsplit=1)[0]
     if PARAMETERS.match(first):
         return ""
-    line = " ".join(MARKED.sub(r"`\1`", first).split())
+    line = " ".join(INLINE_CODE.sub(r"`\1`", first).split())
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
 
 
@@ -99,18 +99,18 @@ def _without_directive(text: str) -> str:
     return TAG.sub("", rest) if begin["name"] == "raw" else rest
 
 
-def describe_neighbours(found: Sequence[Neighbour], *, by_name: bool = False) -> str:
+def describe_neighbours(neighbours: Sequence[Neighbour], *, by_name: bool = False) -> str:
     """`2 functions, also the top level of main.py`; with `by_name`, `2 functions (pay, refund), also …` or ''."""
-    functions = distinct_functions(found)
-    names = f" ({first_named([each.name for each in found if each.id])})" if by_name else ""
-    others = first_named([location(each) for each in found if not each.id])
+    functions = distinct_functions(neighbours)
+    names = f" ({first_named([each.name for each in neighbours if each.id])})" if by_name else ""
+    others = first_named([location(each) for each in neighbours if not each.id])
     parts = [f"{counted(functions, 'function')}{names}"] if functions else []
     parts += [others] if others else []
     return ", also ".join(parts)
 
 
-def distinct_functions(found: Sequence[Neighbour]) -> int:
-    return len({each.id for each in found if each.id})
+def distinct_functions(neighbours: Sequence[Neighbour]) -> int:
+    return len({each.id for each in neighbours if each.id})
 
 
 def location(neighbour: Neighbour) -> str:
@@ -120,7 +120,7 @@ def location(neighbour: Neighbour) -> str:
     return f"{neighbour.kind} {neighbour.name} in {neighbour.path}"
 
 
-QUOTED = re.compile(r"`([^`]+)`")
+BACKTICKS = re.compile(r"`([^`]+)`")
 TITLES = {
     "index_missing": "There is nothing to search yet",
     "encoder_mismatch": "The index needs another encoder",
@@ -143,12 +143,12 @@ def sentence(text: str) -> Markup:
     text = text[:1].upper() + text[1:]
     if text and text[-1] not in ".!?…":
         text += "."
-    return coded(text)
+    return code_markup(text)
 
 
-def coded(text: str, escaped: Callable[[str], Markup] = escape) -> Markup:
+def code_markup(text: str, escape_part: Callable[[str], Markup] = escape) -> Markup:
     """The text as escaped HTML, with `<code>` for what is in backticks."""
     return Markup("").join(
-        Markup("<code>{}</code>").format(escaped(part)) if number % 2 else escaped(part)
-        for number, part in enumerate(QUOTED.split(text))
+        Markup("<code>{}</code>").format(escape_part(part)) if number % 2 else escape_part(part)
+        for number, part in enumerate(BACKTICKS.split(text))
     )

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from treeline.corpus.errors import InputError
 from treeline.encoder import registry
 from treeline.encoder.registry import full_name
-from treeline.encoder.static import SHIPPED
+from treeline.encoder.static import MODEL_FOLDER
 from treeline.service.cli import cli
 
 
@@ -60,7 +60,7 @@ def test_an_index_made_with_a_folder_of_here_is_searched_from_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
-    shutil.copytree(SHIPPED, tmp_path / "model")
+    shutil.copytree(MODEL_FOLDER, tmp_path / "model")
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "fruit.py").write_text("def sell_apples(count):\n    return count * PRICE\n")
     monkeypatch.chdir(tmp_path)

@@ -14,7 +14,7 @@ from tests.encoder.functions import FUNCTIONS, function
 from treeline.corpus.errors import EncoderMismatch, InputError
 from treeline.encoder.deep import shipped_folder
 from treeline.encoder.registry import load
-from treeline.encoder.static import CONFIG, SHIPPED, TENSORS, StaticEncoder
+from treeline.encoder.static import CONFIG, MODEL_FOLDER, TENSORS, StaticEncoder
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_nothing_in_nothing_out(encoder: StaticEncoder) -> None:
 
 
 def test_the_shipped_models_are_small() -> None:
-    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 16_000_000
+    assert sum(file.stat().st_size for file in MODEL_FOLDER.iterdir()) <= 16_000_000
     sizes = [file.stat().st_size for file in shipped_folder().glob("*.onnx")]
     assert len(sizes) == 2 and max(sizes) <= 18_000_000
 
@@ -98,7 +98,7 @@ def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("broken", [TENSORS, CONFIG])
 def test_a_corrupt_model_is_named(tmp_path: Path, broken: str) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(SHIPPED, folder)
+    shutil.copytree(MODEL_FOLDER, folder)
     (folder / broken).write_bytes(b"not what it was")
     with pytest.raises(InputError, match="cannot be read"):
         StaticEncoder(folder)
@@ -106,7 +106,7 @@ def test_a_corrupt_model_is_named(tmp_path: Path, broken: str) -> None:
 
 def test_a_model_of_another_layout_says_what_it_lacks(tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(SHIPPED, folder)
+    shutil.copytree(MODEL_FOLDER, folder)
     config = json.loads((folder / CONFIG).read_text())
     del config["unknown"]
     (folder / CONFIG).write_text(json.dumps(config))
@@ -123,14 +123,14 @@ def test_the_default_path_loads_no_torch() -> None:
 
 def test_few_functions_have_the_vectors_that_they_have_among_many() -> None:
     """Few are encoded from the rows they need, many from the whole table."""
-    few, many = StaticEncoder(SHIPPED), StaticEncoder(SHIPPED)
+    few, many = StaticEncoder(MODEL_FOLDER), StaticEncoder(MODEL_FOLDER)
     assert len(many._table)
     assert np.array_equal(few.encode_functions(FUNCTIONS), many.encode_functions(FUNCTIONS))
     assert "_table" not in few.__dict__
 
 
 def test_what_is_trained_further_does_not_change_the_encoder_that_everybody_shares() -> None:
-    encoder = StaticEncoder(SHIPPED)
+    encoder = StaticEncoder(MODEL_FOLDER)
     before = encoder.encode_functions(FUNCTIONS), encoder.encode_queries(["read a file"])
     for part in encoder.parts().values():
         part += 1

@@ -12,7 +12,7 @@ from lab.training.data import essence
 from lab.training.examples import match_answers, read_answers
 from tests.encoder.functions import FUNCTIONS
 from treeline.corpus.errors import InputError
-from treeline.encoder.static import SHIPPED
+from treeline.encoder.static import MODEL_FOLDER
 
 WRITTEN = web.QUERIES.with_name("written_queries.jsonl")
 
@@ -28,7 +28,7 @@ def test_questions_go_to_the_function_of_their_address(tmp_path: Path) -> None:
 
 
 def test_the_questions_that_come_with_it_ask_nothing_that_is_measured() -> None:
-    answered = read_answers([SHIPPED.parent / "questions" / "codesearchnet.jsonl.gz"])
+    answered = read_answers([MODEL_FOLDER.parent / "questions" / "codesearchnet.jsonl.gz"])
     asked = {essence(question) for questions in answered.values() for question in questions}
     assert len(asked) > 20_000
     measured = {question.query for question in (*web.read(), *web.read(WRITTEN))}

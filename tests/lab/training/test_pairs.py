@@ -18,7 +18,7 @@ from tests.encoder.functions import function
 from tests.ingest.loading import record, records_file
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder.deep import function_tokens, padded
+from treeline.encoder.deep import function_tokens, pad
 from treeline.encoder.pairs import PairReader
 from treeline.encoder.static import StaticEncoder
 from treeline.service.cli import cli
@@ -54,13 +54,13 @@ def prepared(functions: Sequence[Function], asked: QuestionSet) -> TrainingData:
 @pytest.mark.parametrize("taught", [False, True])
 def test_it_learns_which_function_answers(taught: bool) -> None:
     from lab.training.pairs import PairOptions, score, train
-    from treeline.encoder.static import SHIPPED
+    from treeline.encoder.static import MODEL_FOLDER
 
     options = PairOptions(steps=100, batch=16, rate=3e-3, near=2, taught=1, leniency=1.0, weight=2.0, distilled=0.1)
     data, student = prepared(READERS, QuestionSet(answered=ASKED)), small()
     before = score(student, READERS, ASKED, options, "cpu")
     assert before["answered, read"] == before["answered, static"]  # untrained, it has no opinion
-    train(student, data, options, "cpu", lambda _: None, opposites={}, teacher=str(SHIPPED) if taught else "")
+    train(student, data, options, "cpu", lambda _: None, opposites={}, teacher=str(MODEL_FOLDER) if taught else "")
     after = score(student, READERS, ASKED, options, "cpu")
     assert after["answered, static"] == before["answered, static"]
     assert after["answered, read"] > after["answered, static"] + 0.3
@@ -99,7 +99,7 @@ def test_the_exported_file_scores_as_torch_does(tmp_path: Path) -> None:
         ids, fields = function_tokens(tokenizer, one, LIMITS)
         sequences.append((asked + ids, [5] * len(asked) + fields))
     with torch.no_grad():
-        expected = student(*map(torch.from_numpy, padded(sequences))).numpy()
+        expected = student(*map(torch.from_numpy, pad(sequences))).numpy()
     found = reader.scores("read a json file", some)
     assert np.ptp(expected) > 0.1 and np.allclose(found, expected, atol=0.1 * np.ptp(expected))  # int8 loses a little
 

@@ -16,7 +16,7 @@ from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
 from treeline.search.settings import Settings, open_store
-from treeline.service.present.markdown import rendered
+from treeline.service.present.markdown import render_markdown
 from treeline.service.present.text import file_address
 
 README = """# Demo <script>alert(1)</script>
@@ -162,7 +162,7 @@ def test_a_repository_shows_languages_what_is_called_most_and_its_readme(demo: F
 
 
 def test_a_readme_is_free_of_markup_images_and_bad_links() -> None:
-    html = rendered(README, lambda path: f"/files/demo/{path}", "")
+    html = render_markdown(README, lambda path: f"/files/demo/{path}", "")
     assert "<img" not in html
     assert "<script" not in html
     assert "<div" not in html
@@ -172,7 +172,7 @@ def test_a_readme_is_free_of_markup_images_and_bad_links() -> None:
 
 
 def test_a_link_of_a_readme_never_leaves_the_repository() -> None:
-    html = rendered("[up](../../../other/x.py)", lambda path: f"/files/demo/{path}", "docs/")
+    html = render_markdown("[up](../../../other/x.py)", lambda path: f"/files/demo/{path}", "docs/")
     assert 'href="/files/demo/other/x.py"' in html
 
 

@@ -3,7 +3,7 @@
 from flask.testing import FlaskClient
 from pytest import fixture, mark
 
-from treeline.service.present.highlight import marked, preview
+from treeline.service.present.highlight import mark_code, preview
 from treeline.service.present.text import visible, web_address
 
 
@@ -70,7 +70,7 @@ def test_hidden_characters_are_written_out() -> None:
     assert visible("a\x1b[2Jb") == "a[U+001B][2Jb"
     assert visible("tab\tand\r\nnewline") == "tab\tand\nnewline"
     assert visible("naïve 漢字 😀\tx\n") == "naïve 漢字 😀\tx\n"
-    assert 'title="U+202E RIGHT-TO-LEFT OVERRIDE">U+202E</span>' in marked("x = '\u202e'", "python", frozenset())
+    assert 'title="U+202E RIGHT-TO-LEFT OVERRIDE">U+202E</span>' in mark_code("x = '\u202e'", "python", frozenset())
 
 
 def test_an_unknown_language_is_shown_plainly() -> None:
