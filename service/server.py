@@ -110,7 +110,7 @@ def listen(bind: str) -> socket.socket:
     host = host.strip("[]")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)  # type: ignore[arg-type]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except (OSError, ValueError) as error:
         number = getattr(error, "errno", None)
         reason = os.strerror(number) if number and number > 0 else str(error)

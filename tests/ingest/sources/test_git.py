@@ -6,6 +6,7 @@ import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,7 +207,7 @@ def test_a_bomb_is_refused_before_it_is_checked_out(size: int, levels: int, mess
     ],
 )
 def test_a_repository_over_a_limit_is_refused_by_its_name(
-    limit: dict[str, int], message: str, repository: Path, tmp_path: Path
+    limit: dict[str, Any], message: str, repository: Path, tmp_path: Path
 ) -> None:
     (repository / "b.py").write_text("".join(f"def f{number}(): pass\n" for number in range(10_000)))
     git(repository, "add", ".")

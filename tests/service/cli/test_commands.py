@@ -348,7 +348,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("eval", "wbe"), "did you mean 'web'?"),
+        (("eval", "minde"), "did you mean 'mined'?"),
         (("search",), "Missing argument 'QUESTION'"),
         (("search", ""), "empty"),
         (("search", "  \t "), "empty"),
