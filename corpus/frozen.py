@@ -35,17 +35,19 @@ def _define(cls: type, *, kw_only: bool, eq: bool) -> type:
     own = set(vars(cls))
     new: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     fields = dataclasses.fields(new)
-    methods: dict[str, Any] = {
-        "__init__": _init(new, fields),
-        "__repr__": _repr([field.name for field in fields if field.repr]),
-        "__setattr__": _refuse_assignment,
-        "__delattr__": _refuse_deletion,
-        "__getstate__": _get_state,
-        "__setstate__": _set_state,
-    }
+    shown = [field.name for field in fields if field.repr]
+    compared = [field.name for field in fields if field.compare]
+    values: Callable[[Any], Any] = attrgetter(*compared) if compared else lambda _: ()
+
+    def show(self: Any) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    def equals(self: Any, other: object) -> bool:
+        return bool(values(self) == values(other)) if other.__class__ is self.__class__ else NotImplemented
+
+    methods: dict[str, Any] = {"__init__": _init(new, fields), "__repr__": show} | IMMUTABLE
     if eq:
-        values = _values([field.name for field in fields if field.compare])
-        methods |= {"__eq__": _eq(values), "__hash__": _hash(values)}
+        methods |= {"__eq__": equals, "__hash__": lambda self: hash(values(self))}
     for name, method in methods.items():
         # Python itself sets `__hash__ = None` in a class that has an `__eq__`.
         if name not in own or getattr(new, name) is None:
@@ -56,67 +58,37 @@ def _define(cls: type, *, kw_only: bool, eq: bool) -> type:
 def _init(new: type, fields: tuple[Field[Any], ...]) -> Callable[..., None]:
     """`__init__`, with the keyword-only fields last."""
     namespace: dict[str, Any] = {"MISSING": MISSING}
-    parameters: list[str] = []
-    keywords: list[str] = []
+    parameters: dict[bool, list[str]] = {False: [], True: []}  # those that are keyword-only behind the others
     lines: list[str] = []
     for field in fields:
         name = field.name
         namespace[f"set_{name}"] = getattr(new, name).__set__
-        value = name
+        default = value = ""
         if field.default is not MISSING:
             namespace[f"default_{name}"] = field.default
-            parameter, missing = f"{name}=default_{name}", f"default_{name}"
+            default = value = f"default_{name}"
         elif field.default_factory is not MISSING:
             namespace[f"make_{name}"] = field.default_factory
-            parameter, missing = f"{name}=MISSING", f"make_{name}()"
-            value = f"make_{name}() if {name} is MISSING else {name}"
-        else:
-            parameter, missing = name, ""
+            default, value = "MISSING", f"make_{name}()"
         if field.init:
-            (keywords if field.kw_only else parameters).append(parameter)
+            parameters[bool(field.kw_only)].append(f"{name}={default}" if default else name)
+            value = f"{value} if {name} is MISSING else {name}" if default == "MISSING" else name
+        if value:
             lines.append(f" set_{name}(self, {value})")
-        elif missing:
-            lines.append(f" set_{name}(self, {missing})")
     if hasattr(new, "__post_init__"):
         lines.append(" self.__post_init__()")
-    signature = ", ".join(["self", *parameters, *(["*", *keywords] if keywords else ())])
+    signature = ", ".join(["self", *parameters[False], *(["*", *parameters[True]] if parameters[True] else ())])
     exec(f"def __init__({signature}):\n" + ("\n".join(lines) or " pass"), namespace)  # noqa: S102 - names of fields
     method: Callable[..., None] = namespace["__init__"]
     method.__qualname__ = f"{new.__qualname__}.__init__"
     return method
 
 
-def _values(names: list[str]) -> Callable[[Any], Any]:
-    return attrgetter(*names) if names else lambda _: ()
-
-
-def _repr(names: list[str]) -> Callable[[Any], str]:
-    def method(self: Any) -> str:
-        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+def _refuse(change: str) -> Callable[..., NoReturn]:
+    def method(_self: object, name: str, *_value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot {change} field {name!r}")
 
     return method
-
-
-def _eq(values: Callable[[Any], Any]) -> Callable[[Any, object], bool]:
-    def method(self: Any, other: object) -> bool:
-        return bool(values(self) == values(other)) if other.__class__ is self.__class__ else NotImplemented
-
-    return method
-
-
-def _hash(values: Callable[[Any], Any]) -> Callable[[Any], int]:
-    def method(self: Any) -> int:
-        return hash(values(self))
-
-    return method
-
-
-def _refuse_assignment(_self: object, name: str, _value: object) -> NoReturn:
-    raise FrozenInstanceError(f"cannot assign to field {name!r}")
-
-
-def _refuse_deletion(_self: object, name: str) -> NoReturn:
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
 def _get_state(self: Any) -> list[Any]:
@@ -126,3 +98,9 @@ def _get_state(self: Any) -> list[Any]:
 def _set_state(self: Any, state: list[Any]) -> None:
     for name, value in zip(self.__dataclass_fields__, state, strict=True):
         object.__setattr__(self, name, value)
+
+
+IMMUTABLE = {
+    **{"__setattr__": _refuse("assign to"), "__delattr__": _refuse("delete")},
+    **{"__getstate__": _get_state, "__setstate__": _set_state},
+}

@@ -56,30 +56,24 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        number = error.errno or _likely_cause(path)  # numpy says only how much of an array it could write
-        reason, hint = HINTS.get(number or 0, (error.strerror or str(error), ELSEWHERE))
-        raise _kind(number)(f"cannot write the index in {path}: {reason}", hint) from error
+        # numpy says only how much of an array it could write.
+        raise _failure(path, error.errno, error.strerror or str(error), ELSEWHERE) from error
     except ValueError as error:
         number = next((number for words, number in TEXT_INDEX_CAUSES.items() if words in str(error)), None)
         if number is None and not any(words in str(error) for words in TEXT_INDEX_TROUBLE):
             raise
-        if number is None:
-            number = _likely_cause(path)
-        reason, hint = HINTS.get(number or 0, (f"the text index failed: {error}", "what was there before is intact"))
-        raise _kind(number)(f"cannot write the index in {path}: {reason}", hint) from error
+        raise _failure(path, number, f"the text index failed: {error}", "what was there before is intact") from error
 
 
-def _kind(number: int | None) -> type[TreelineError]:
-    return DiskFull if number in {errno.ENOSPC, errno.EDQUOT} else TreelineError
-
-
-def _likely_cause(path: Path) -> int | None:
-    """The likely cause when tantivy or numpy reports a failure without an error number."""
-    if shutil.disk_usage(path).free < FULL_BELOW:
-        return errno.ENOSPC
-    if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
-        return errno.EFBIG
-    return None
+def _failure(path: Path, number: int | None, reason: str, hint: str) -> TreelineError:
+    """The error of that number, or of the likely cause when tantivy or numpy gives none."""
+    if not number and shutil.disk_usage(path).free < FULL_BELOW:
+        number = errno.ENOSPC
+    elif not number and resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
+        number = errno.EFBIG
+    reason, hint = HINTS.get(number or 0, (reason, hint))
+    kind = DiskFull if number in {errno.ENOSPC, errno.EDQUOT} else TreelineError
+    return kind(f"cannot write the index in {path}: {reason}", hint)
 
 
 def close_to_others(home: Path) -> None:
@@ -132,6 +126,11 @@ def sync_tree(folder: Path) -> None:
     for path in sorted(folder.rglob("*"), reverse=True):
         sync_folder(path)  # fsync works on a read-only descriptor of a file as well
     sync_folder(folder)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder."""
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def link_tree(source: Path, target: Path) -> None:

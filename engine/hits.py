@@ -5,6 +5,7 @@ A query brings six hundred hits and shows ten. Making an object of each took lon
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Protocol, overload
 
@@ -19,7 +20,6 @@ Scores = NDArray[np.float64]
 Vectors = NDArray[np.float32]
 NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 Part = Literal["repo", "path", "func_name", "language", "url", "fragment", "kind"]  # of an address
-Shared = Literal["repo", "language", "kind"]  # parts that many have in common
 
 
 def normalize(vectors: NDArray[Any]) -> Vectors:
@@ -49,42 +49,38 @@ class Entries(Protocol):
 
     def parts(self, part: Part, positions: Rows) -> list[str]: ...
 
-    def codes_of(self, part: Shared, positions: Rows) -> NDArray[np.integer]: ...
-
-    def decode(self, part: Shared, codes: list[int]) -> list[str]: ...
-
-    def constant(self, part: Shared) -> str | None: ...
+    def codes_of(self, part: Part, positions: Rows) -> NDArray[np.integer]:
+        """Numbers that are equal where the parts are."""
 
 
-class Listed:
-    """A table of hits in memory; see `Entries`."""
+class Lookups:
+    """The rest of `Entries` for a table that only has `entries`."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def entries(self, positions: Rows) -> list[tuple[str, Address]]:
+        raise NotImplementedError
+
+    def ids_at(self, positions: Rows) -> list[str]:
+        return [id for id, _ in self.entries(positions)]
+
+    def parts(self, part: Part, positions: Rows) -> list[str]:
+        return [getattr(address, part) for _, address in self.entries(positions)]
+
+    def codes_of(self, part: Part, positions: Rows) -> NDArray[np.integer]:
+        return np.array([self._codes.setdefault(text, len(self._codes)) for text in self.parts(part, positions)], int)
+
+
+class Listed(Lookups):
+    """A table of hits in memory."""
 
     def __init__(self, hits: Sequence[Hit]) -> None:
+        super().__init__()
         self._hits = hits
 
     def entries(self, positions: Rows) -> list[tuple[str, Address]]:
         return [(self._hits[row].id, self._hits[row].address) for row in positions.tolist()]
-
-    def ids_at(self, positions: Rows) -> list[str]:
-        return [self._hits[row].id for row in positions.tolist()]
-
-    def parts(self, part: Part, positions: Rows) -> list[str]:
-        return [getattr(self._hits[row].address, part) for row in positions.tolist()]
-
-    def codes_of(self, part: Shared, positions: Rows) -> NDArray[np.integer]:
-        values = self._values(part)
-        return np.searchsorted(values, self.parts(part, positions)) if values else np.empty(0, dtype=np.int64)
-
-    def decode(self, part: Shared, codes: list[int]) -> list[str]:
-        values = self._values(part)
-        return [values[code] for code in codes]
-
-    def constant(self, part: Shared) -> str | None:
-        values = self._values(part)
-        return values[0] if len(values) == 1 else None
-
-    def _values(self, part: Shared) -> list[str]:
-        return sorted({getattr(hit.address, part) for hit in self._hits})
 
 
 @frozen(eq=False)
@@ -116,17 +112,10 @@ class Hits(Sequence[Hit]):
         """The same hits with other scores."""
         return Hits(self.table, self.rows, np.array(scores, dtype=np.float64))
 
-    def most(self, part: Shared, limit: int) -> dict[str, int]:
-        """The most frequent values with their numbers of hits, most first; equals by name, as codes are in that
-        order."""
-        if len(self) and (only := self.table.constant(part)) is not None:
-            return {only: len(self)}
-        codes = np.sort(self.table.codes_of(part, self.rows))
-        first = run_starts(codes)
-        counts = np.bincount(first.cumsum())[1:]
-        most = (-counts).argsort(kind="stable")[:limit]
-        values = self.table.decode(part, codes[first][most].tolist())
-        return dict(zip(values, counts[most].tolist(), strict=True))
+    def most(self, part: Part, limit: int) -> dict[str, int]:
+        """The most frequent values with their numbers of hits, most first, equals by name."""
+        counts = Counter(self.table.parts(part, self.rows))
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
     def __len__(self) -> int:
         return len(self.rows)

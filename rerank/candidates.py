@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.engine.hits import Hit, Hits, Ids, Part, Scores, Shared
+from treeline.engine.hits import Hit, Hits, Ids, Part, Scores
 from treeline.graph.hyperbolic import Floats
 from treeline.graph.local_tree import nearest_above
 
@@ -197,7 +197,7 @@ class Candidates(Sequence[Candidate]):
         """One part of each candidate's address."""
         return self.hits.table.parts(part, self.hits.rows)
 
-    def groups(self, part: Shared) -> NDArray[np.integer]:
+    def groups(self, part: Part) -> NDArray[np.integer]:
         """A number for each candidate, the same for candidates that share this part."""
         return self.hits.table.codes_of(part, self.hits.rows)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.engine.hits import Shared, distinct
+from treeline.engine.hits import Part, distinct
 from treeline.rerank.candidates import Candidate, Candidates
 from treeline.search.lanes.lane_set import Degradation
 from treeline.search.plan import Plan
@@ -35,7 +35,7 @@ class HitCounts(Protocol):
 
     def __len__(self) -> int: ...
 
-    def most(self, part: Shared, limit: int) -> dict[str, int]: ...
+    def most(self, part: Part, limit: int) -> dict[str, int]: ...
 
 
 class Member(NamedTuple):

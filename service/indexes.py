@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.engine.hits import Shared
+from treeline.engine.hits import Part
 from treeline.engine.protocol import IndexInfo
 from treeline.search.answer import Answer, HitCounts, Result
 from treeline.search.lanes.lane_set import Degradation
@@ -221,7 +221,7 @@ class _AllHits:
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
-    def most(self, part: Shared, limit: int) -> dict[str, int]:
+    def most(self, part: Part, limit: int) -> dict[str, int]:
         counts = Counter[str]()
         for one in self._parts:
             counts.update(one.most(part, len(one) or 1))

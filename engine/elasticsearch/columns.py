@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Address
-from treeline.engine.durable import LockHeld, WriterLock
+from treeline.engine.durable import LockHeld, WriterLock, remove
 from treeline.engine.embedded.columns import Row, Table, merge_tables, write_rows
-from treeline.engine.hits import Entries, Part, Rows, Shared
+from treeline.engine.hits import Entries, Lookups, Rows
 
 ENTRIES_CACHED = 100_000  # some 50 MB
 ASKED_OFTEN = 5  # searches; a command asks one or two
@@ -38,41 +36,24 @@ Entry = tuple[str, Address]
 Scan = Callable[[], Iterable[tuple[int, Entry]]]
 
 
-class FetchedColumns:
+class FetchedColumns(Lookups):
     """See `treeline.engine.hits.Entries`. Rows are serials; their addresses are fetched when first needed."""
 
-    def __init__(self, fetch: Callable[[Sequence[int]], dict[int, Entry]], serials: int) -> None:
-        self._fetch, self._serials = fetch, serials
+    def __init__(self, fetch: Callable[[Sequence[int]], dict[int, Entry]]) -> None:
+        super().__init__()
+        self._fetch = fetch
         self._entries: dict[int, Entry] = {}
-        self._codes: dict[str, int] = {}
 
     def entries(self, positions: Rows) -> list[Entry]:
         serials = positions.tolist()
-        unknown = [serial for serial in serials if serial not in self._entries]
         cache = self._entries
-        if unknown:
+        if unknown := [serial for serial in serials if serial not in cache]:
             new = self._fetch(unknown)
             cache = {**{serial: cache[serial] for serial in serials if serial in cache}, **new}
             if len(self._entries) + len(new) > ENTRIES_CACHED:
                 self._entries = {}
             self._entries.update(new)
         return [cache[serial] for serial in serials]
-
-    def ids_at(self, positions: Rows) -> list[str]:
-        return [id for id, _ in self.entries(positions)]
-
-    def parts(self, part: Part, positions: Rows) -> list[str]:
-        return [getattr(address, part) for _, address in self.entries(positions)]
-
-    def codes_of(self, part: Shared, positions: Rows) -> NDArray[np.integer]:
-        return np.array([self._codes.setdefault(text, len(self._codes)) for text in self.parts(part, positions)], int)
-
-    def decode(self, part: Shared, codes: list[int]) -> list[str]:
-        strings = list(self._codes)
-        return [strings[code] for code in codes]
-
-    def constant(self, part: Shared) -> str | None:
-        return None
 
 
 class Columns:
@@ -128,10 +109,8 @@ class Columns:
         for other in folder.parent.glob(f"{self._name}-*"):
             name = other.name.removesuffix(".lock")
             if len(name) == len(folder.name) and name != folder.name:
-                if other.is_dir():
-                    shutil.rmtree(other, ignore_errors=True)
-                else:
-                    other.unlink(missing_ok=True)
+                with suppress(OSError):
+                    remove(other)
 
 
 def _private_folder() -> Path:
@@ -145,10 +124,10 @@ def _private_folder() -> Path:
 
 def _write(folder: Path, rows: Iterable[tuple[int, Entry]]) -> None:
     """Write a table in parts and put it in place by one rename."""
+    rest, tables = iter(rows), list[Table]()
     with tempfile.TemporaryDirectory(prefix=folder.name, dir=folder.parent) as temporary:
-        tables: list[Table] = []
-        for number, some in enumerate(_batches(rows)):
-            part = Path(temporary) / f"part-{number}"
+        while some := list(islice(rest, ROWS_IN_MEMORY)):
+            part = Path(temporary) / f"part-{len(tables)}"
             part.mkdir()
             write_rows(part, [Row.of(serial, *entry) for serial, entry in some])
             tables.append(Table(part))
@@ -156,9 +135,3 @@ def _write(folder: Path, rows: Iterable[tuple[int, Entry]]) -> None:
         whole.mkdir()
         merge_tables(whole, tables, [np.arange(len(table)) for table in tables])
         whole.rename(folder)
-
-
-def _batches(rows: Iterable[tuple[int, Entry]]) -> Iterator[list[tuple[int, Entry]]]:
-    rest = iter(rows)
-    while some := list(islice(rest, ROWS_IN_MEMORY)):
-        yield some

@@ -6,6 +6,7 @@ import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from treeline.engine.elasticsearch.mapping import (
 )
 from treeline.engine.hits import Hit, Hits, Vectors, normalize
 from treeline.engine.names import index_name
-from treeline.engine.protocol import NO_FILTERS, Filters, IndexInfo
+from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, SHAPES, TERMS, WORDS, Matcher, casings
 
 PAGE = 1_000
@@ -72,17 +73,14 @@ class ElasticsearchEngine:
         self._client = client
         self._hasty = client.options(request_timeout=HANGING_SECONDS)
         self._index = index_name(name, generation)
-        self._info = info_of(name, generation, meta)
+        self.info = info_of(name, generation, meta)
+        self.damaged: tuple[str, ...] = ()  # the server checks its own files
         self._fields = [f"vector{number}" for _, _, number in meta["encoders"]]  # in the order of the encoders
-        remote = FetchedColumns(self._entries_of, meta.get("next_serial", 0))
+        remote = FetchedColumns(self._entries_of)
         complete = bool(meta.get("complete")) and meta.get("generation") == generation
-        identity = f"{addresses(client)} {self._info.identity}" if complete else ""
+        identity = f"{addresses(client)} {self.info.identity}" if complete else ""
         self._columns = Columns(name, identity, remote, self._all_entries)
         self._bodies: dict[str, Function] | None = {} if complete else None  # a published generation never changes
-
-    @property
-    def info(self) -> IndexInfo:
-        return self._info
 
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         return self._hits(_term_matches(terms), k, filters) if terms else []
@@ -118,7 +116,7 @@ class ElasticsearchEngine:
         if not text.strip() or k <= 0:
             return []
         matcher = Matcher.phrase(text, EXACT_SECONDS)
-        if self._info.functions > PARTS_UP_TO and len(text.split()) < SEVERAL_WORDS:
+        if self.info.functions > PARTS_UP_TO and len(text.split()) < SEVERAL_WORDS:
             whole = self._exact(matcher, k, filters, exact_stages(matcher, whole_words=True))
             if whole:
                 return whole
@@ -129,14 +127,10 @@ class ElasticsearchEngine:
         stages = exact_stages(matcher, whole_words=False)
         return self._exact(matcher, k, filters, stages) if pattern and k > 0 else []
 
-    @property
-    def damaged(self) -> tuple[str, ...]:
-        return ()
-
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
-        number = self._info.encoder_number(encoder)
+        number = self.info.encoder_number(encoder)
         query = np.asarray(vector, dtype=np.float32).ravel()
-        self._info.check_query(query, number)
+        self.info.check_query(query, number)
         query = normalize(query[None])[0]
         if k <= 0 or not query.any():
             return []
@@ -177,9 +171,9 @@ class ElasticsearchEngine:
         return [Hit(id, 0.0, by_id[id]) for id in ids if id in by_id]
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
-        number = self._info.encoder_number(encoder)
+        number = self.info.encoder_number(encoder)
         field = self._fields[number]
-        rows = np.zeros((len(ids), self._info.encoders[number].dimension), dtype=np.float32)
+        rows = np.zeros((len(ids), self.info.encoders[number].dimension), dtype=np.float32)
         by_id = {
             id_of(hit): hit["fields"][field][0]
             for hit in self._by_ids(ids, NO_FILTERS, **columns(field))
@@ -215,12 +209,10 @@ class ElasticsearchEngine:
         return {field: {bucket["key"]: bucket["doc_count"] for bucket in answer[field]["buckets"]} for field in fields}
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
-        for hit in self._all(PAGE, **columns(*ADDRESS_FIELDS)):
-            yield id_of(hit), address_of(hit["fields"])
+        return (entry for _, entry in self._all_entries())
 
     def scan(self) -> Iterator[Function]:
-        for hit in self._all(SCAN_PAGE, source=True):
-            yield function_of(hit["_source"])
+        return (function_of(hit["_source"]) for hit in self._all(SCAN_PAGE, source=True))
 
     def artifact(self, name: str) -> bytes | None:
         return read_artifact(self._client, self._index, name)
@@ -260,18 +252,13 @@ class ElasticsearchEngine:
 
     def _entries_of(self, serials: Sequence[int]) -> dict[int, tuple[str, Address]]:
         """Ids and addresses by serial."""
-        entries: dict[int, tuple[str, Address]] = {}
-        for start in range(0, len(serials), PAGE):
-            page = list(serials[start : start + PAGE])
-            search = self._search_soon if len(page) < FEW else self._search
-            query = {"bool": {"filter": [{"terms": {"serial": page}}]}}
-            for hit in search(query=query, size=len(page), **columns("serial", *ADDRESS_FIELDS))["hits"]:
-                entries[hit["fields"]["serial"][0]] = (id_of(hit), address_of(hit["fields"]))
-        return entries
+        starts = range(0, len(serials), PAGE)
+        pages = (list(serials[start : start + PAGE]) for start in starts)
+        hits = (self._page([{"terms": {"serial": page}}], len(page), **ENTRIES) for page in pages)
+        return dict(map(entry_of, chain.from_iterable(hits)))
 
     def _all_entries(self) -> Iterator[tuple[int, tuple[str, Address]]]:
-        for hit in self._all(PAGE, **columns("serial", *ADDRESS_FIELDS)):
-            yield hit["fields"]["serial"][0], (id_of(hit), address_of(hit["fields"]))
+        return map(entry_of, self._all(PAGE, **ENTRIES))
 
     def _exact(self, matcher: Matcher, k: int, filters: Filters, stages: Sequence[Stage]) -> Sequence[Hit]:
         """The candidates of each stage by size; each is read until k match."""
@@ -308,9 +295,12 @@ class ElasticsearchEngine:
         distinct = [id for id in dict.fromkeys(ids) if len(id) == ID_LENGTH]
         for start in range(0, len(distinct), PAGE):
             page = distinct[start : start + PAGE]
-            query = {"bool": {"filter": [{"ids": {"values": page}}, UNITS, *clauses(filters)]}}
-            search = self._search_soon if len(page) < FEW else self._search
-            yield from search(query=query, size=len(page), **options)["hits"]
+            yield from self._page([{"ids": {"values": page}}, UNITS, *clauses(filters)], len(page), **options)
+
+    def _page(self, filters: list[dict[str, Any]], size: int, **options: Any) -> list[dict[str, Any]]:
+        search = self._search_soon if size < FEW else self._search
+        hits: list[dict[str, Any]] = search(query={"bool": {"filter": filters}}, size=size, **options)["hits"]
+        return hits
 
     def _all(self, page: int, **options: Any) -> Iterator[dict[str, Any]]:
         """Every function in order of writing; a published generation does not change, so pages fit together."""
@@ -342,7 +332,7 @@ class ElasticsearchEngine:
                 yield
         except NotFoundError as error:
             raise EngineUnavailable(
-                f"generation {self._info.generation} of the index {self._info.name!r} is no longer there",
+                f"generation {self.info.generation} of the index {self.info.name!r} is no longer there",
                 "open the current one",
             ) from error
 
@@ -423,8 +413,16 @@ def _in_order(parts: Sequence[str], kind: str, **options: Any) -> dict[str, Any]
     return {"multi_match": {"query": " ".join(parts), "type": kind, "fields": ["code", "docstring"], **options}}
 
 
+ENTRIES = columns("serial", *ADDRESS_FIELDS)
+
+
 def id_of(hit: Mapping[str, Any]) -> str:
     return str(hit["fields"][ID][0])
+
+
+def entry_of(hit: Mapping[str, Any]) -> tuple[int, tuple[str, Address]]:
+    """The serial of a unit, its id and its address."""
+    return hit["fields"]["serial"][0], (id_of(hit), address_of(hit["fields"]))
 
 
 def read_artifact(client: Elasticsearch, index: str, name: str) -> bytes | None:

@@ -103,7 +103,7 @@ class Preview(ElasticsearchEngine):
         self._log = log
 
     def addresses(self) -> Iterator[tuple[str, Address]]:
-        return self._log.addresses() if len(self._log) == self._info.functions else super().addresses()
+        return self._log.addresses() if len(self._log) == self.info.functions else super().addresses()
 
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
         if filters != NO_FILTERS or not all(map(self._log.knows, ids)):
@@ -111,7 +111,7 @@ class Preview(ElasticsearchEngine):
         return [Hit(id, 0.0, address) for id in ids if (address := self._log.address(id)) is not None]
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
-        number = self._info.encoder_number(encoder)
+        number = self.info.encoder_number(encoder)
         if number or not all(map(self._log.knows, ids)):
             return super().vectors(ids, encoder)
-        return self._log.vectors(ids, self._info.encoders[number].dimension)
+        return self._log.vectors(ids, self.info.encoders[number].dimension)

@@ -56,8 +56,8 @@ class ElasticsearchStore:
     def names(self) -> list[str]:
         with server_errors(self._client):
             aliases = self._client.indices.get_alias(name=f"{alias_name('*')}")
-        indexes = (parse_index_name(index) for index, entry in aliases.items() if entry["aliases"])
-        return sorted({name_and_generation[0] for name_and_generation in indexes if name_and_generation})
+        current = filter(None, (parse_index_name(index) for index, entry in aliases.items() if entry["aliases"]))
+        return sorted({name for name, _ in current})
 
     def open(self, name: str) -> ElasticsearchEngine:
         return ElasticsearchEngine(self._client, name, *self._current(name))
@@ -74,7 +74,8 @@ class ElasticsearchStore:
 
     def generations(self, name: str) -> list[IndexInfo]:
         self.current(name)
-        return [info_of(name, generation, meta) for generation, meta in self._readable(name).items()]
+        complete = self._complete(name).items()
+        return [info_of(name, generation, meta) for generation, meta in complete if meta["format"] == FORMAT]
 
     def info(self, name: str) -> IndexInfo:
         return info_of(name, *self._current(name))
@@ -82,8 +83,7 @@ class ElasticsearchStore:
     def current(self, name: str) -> str:
         with self._missing(name):
             aliases = self._client.indices.get_alias(name=alias_name(check_name(name)))
-        indexes = (parse_index_name(index) for index in aliases)
-        return max(name_and_generation[1] for name_and_generation in indexes if name_and_generation)
+        return max(generation for _, generation in filter(None, map(parse_index_name, aliases)))
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
         return read_artifact(self._client, index_name(name, self.current(name)), artifact)
@@ -127,40 +127,30 @@ class ElasticsearchStore:
         current = "" if fresh else live
         specs = [[encoder.name, encoder.dimension] for encoder in encoders]
         plan: dict[str, Any] = {"fingerprint": fingerprint, "base": current, "wanted": specs}
-        partial = None
+        partial = ""
         for generation, meta in metas.items():
             if _is_complete(generation, meta):
                 # A load that died before it moved the alias leaves a generation that was never current.
-                if live and generation > live and not meta.get(ROLLED_BACK):
-                    self._delete(name, generation)
+                is_waste = live and generation > live and not meta.get(ROLLED_BACK)
             else:
-                if meta.get("checkpoint") and all(meta.get(key) == value for key, value in plan.items()):
-                    partial = (generation, meta)
-                else:
-                    self._delete(name, generation)
-        if partial and not self._has_all_shards(name, partial[0]):
-            log.warning("generation %s of %s is begun again: nodes with parts of it are gone", partial[0], name)
-            self._delete(name, partial[0])
-            partial = None
-        number = max((int(generation) for generation in metas), default=0) + 1
-        generation = partial[0] if partial else f"{number:06d}"
+                is_same = meta.get("checkpoint") and all(meta.get(key) == value for key, value in plan.items())
+                is_waste = not (is_same and self._has_all_shards(name, generation))
+                partial = partial if is_waste else generation
+            if is_waste:
+                self._delete(name, generation)
+        generation = partial or f"{max(map(int, metas), default=0) + 1:06d}"
         base = (current, metas[current]) if current and not partial else None
-        return ElasticsearchWriter(
-            self._client,
-            name,
-            generation,
-            base,
-            partial[1] if partial else None,
-            plan | {"encoders": specs},
-            lease,
-            self._shards,
-        )
+        plan["encoders"] = specs
+        return ElasticsearchWriter(self._client, name, generation, base, metas.get(partial), plan, lease, self._shards)
 
     def _has_all_shards(self, name: str, generation: str) -> bool:
         index = index_name(name, generation)
         with server_errors(self._client):
             settings = self._admin.indices.get_settings(index=index)[index]["settings"]
-            return await_shards(self._admin, index, int(settings["index"]["number_of_shards"]))
+            has_all = await_shards(self._admin, index, int(settings["index"]["number_of_shards"]))
+        if not has_all:
+            log.warning("generation %s of %s is begun again: nodes with parts of it are gone", generation, name)
+        return has_all
 
     def _delete(self, name: str, generation: str) -> None:
         with server_errors(self._client):
@@ -177,15 +167,12 @@ class ElasticsearchStore:
         with self._missing(name):
             mappings = self._client.indices.get_mapping(index=alias_name(check_name(name)))
         index = max(mappings)
-        name_and_generation, meta = (
-            parse_index_name(index),
-            mappings[index]["mappings"].get("_meta", {}).get("treeline"),
-        )
-        if name_and_generation is None or meta is None:
+        parts, meta = parse_index_name(index), mappings[index]["mappings"].get("_meta", {}).get("treeline")
+        if parts is None or meta is None:
             raise IndexMissing(f"{index} was not made by Treeline", "index under another name")
         if meta["format"] != FORMAT:
             raise IndexOutdated(index, meta["format"], FORMAT)
-        return name_and_generation[1], meta
+        return parts[1], meta
 
     @contextmanager
     def _missing(self, name: str) -> Iterator[None]:
@@ -207,21 +194,14 @@ class ElasticsearchStore:
             )
         metas = {}
         for index, entry in mappings.items():
-            name_and_generation = parse_index_name(index)
-            if (
-                name_and_generation
-                and name_and_generation[0] == name
-                and "treeline" in entry["mappings"].get("_meta", {})
-            ):
-                metas[name_and_generation[1]] = entry["mappings"]["_meta"]["treeline"]
+            owner, generation = parse_index_name(index) or ("", "")
+            meta = entry["mappings"].get("_meta", {}).get("treeline")
+            if owner == name and meta is not None:
+                metas[generation] = meta
         return dict(sorted(metas.items(), reverse=True))
 
     def _complete(self, name: str) -> dict[str, Mapping[str, Any]]:
         return {generation: meta for generation, meta in self._metas(name).items() if _is_complete(generation, meta)}
-
-    def _readable(self, name: str) -> dict[str, Mapping[str, Any]]:
-        """Of those, the ones that this version reads."""
-        return {generation: meta for generation, meta in self._complete(name).items() if meta["format"] == FORMAT}
 
 
 def _is_complete(generation: str, meta: Mapping[str, Any]) -> bool:

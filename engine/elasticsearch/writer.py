@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -65,10 +65,10 @@ class ElasticsearchWriter:
         self._lease: Lease | None = lease
         self._shards = shards
         self._bulk = Bulk(client, self._index)
-        self._rejected: list[tuple[str, str]] = []
+        self.rejected: list[tuple[str, str]] = []
+        self.resumed: bytes | None = None
         self._ids: set[bytes] = set()
         self._log = WriteLog()
-        self._resumed: bytes | None = None
         with server_errors(self._client):
             if partial is None:
                 self._meta = self._start(base, plan)
@@ -79,14 +79,6 @@ class ElasticsearchWriter:
         self._next_serial: int = self._meta["next_serial"]
         self._functions: int = self._meta["functions"]
         self._has_more_than_written = self._functions > 0
-
-    @property
-    def resumed(self) -> bytes | None:
-        return self._resumed
-
-    @property
-    def rejected(self) -> list[tuple[str, str]]:
-        return self._rejected
 
     def write(self, functions: Sequence[Function], terms: Sequence[str], vectors: Mapping[str, Vectors]) -> int:
         self._check_lease()
@@ -101,13 +93,13 @@ class ElasticsearchWriter:
                 fields = document(self._next_serial, function, function_terms, vector)
                 body = orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
             except orjson.JSONEncodeError as error:
-                self._rejected.append((function.id, f"not valid Unicode: {error}"))
+                self.rejected.append((function.id, f"not valid Unicode: {error}"))
                 continue
             actions[function.id] = Action(function.id, body)  # the last of two with one id wins
             entries[function.id] = (function, vector.get(first))
             self._next_serial += 1
         rejections = self._do(list(actions.values()))
-        self._rejected.extend(rejections)
+        self.rejected.extend(rejections)
         ids = actions.keys() - {id for id, _ in rejections}
         new = len(ids - there)
         self._ids.update(bytes.fromhex(id) for id in ids)
@@ -130,16 +122,8 @@ class ElasticsearchWriter:
         return len(there)
 
     def delete_repo(self, repo: str) -> int:
-        count = 0
         query = {"bool": {"filter": [{"term": {"repo": repo}}, UNITS]}}
-        while True:
-            with server_errors(self._client):
-                self._client.indices.refresh(index=self._index)
-                answer = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
-            ids = [hit["_id"] for hit in answer["hits"]["hits"]]
-            if not ids:
-                return count
-            count += self.delete(ids)
+        return sum(map(self.delete, self._pages(query)))
 
     def preview(self) -> ElasticsearchEngine:
         with server_errors(self._client):
@@ -161,9 +145,10 @@ class ElasticsearchWriter:
             "checkpoint": slot,
             "next_serial": self._next_serial,
             "functions": self._functions,
-            "rejected": self._rejected,
+            "rejected": self.rejected,
         }
-        self._save_meta()
+        with server_errors(self._client):
+            patiently(lambda: self._client.indices.put_mapping(index=self._index, meta={"treeline": self._meta}))
 
     def publish(self) -> IndexInfo:
         self._check_lease()
@@ -185,19 +170,28 @@ class ElasticsearchWriter:
         self._close()
 
     def _start(self, base: tuple[str, Mapping[str, Any]] | None, plan: Mapping[str, Any]) -> dict[str, Any]:
-        if base is None:
-            return create_index(self._client, self._name, self._generation, plan, self._shards)
-        meta: dict[str, Any] = {**plan, "format": FORMAT, "generation": self._generation, "complete": False}
-        base_generation, base_meta = base
-        patiently(lambda: self._clone(index_name(self._name, base_generation)))
-        encoders = _with_fields(plan["encoders"], base_meta["encoders"])
-        meta |= {
-            "functions": base_meta["functions"],
-            "next_serial": base_meta["next_serial"],
-            "encoders": _rows(encoders),
+        """Make the index, empty or as a clone of the base; its metadata. Fails if there is one of this number."""
+        generation, before = base or ("", {})
+        encoders = _with_fields(plan["encoders"], before.get("encoders", ()))
+        meta: dict[str, Any] = {
+            **plan,
+            "format": FORMAT,
+            "generation": self._generation,
+            "complete": False,
+            "functions": before.get("functions", 0),
+            "next_serial": before.get("next_serial", 0),
+            "encoders": [(encoder.name, encoder.dimension, number) for encoder, number in encoders],
         }
-        fields, document = vector_fields(encoders), {"treeline": meta}
-        patiently(lambda: self._client.indices.put_mapping(index=self._index, properties=fields, meta=document))
+        if generation:
+            patiently(lambda: self._clone(index_name(self._name, generation)))
+            fields, document = vector_fields(encoders), {"treeline": meta}
+            patiently(lambda: self._client.indices.put_mapping(index=self._index, properties=fields, meta=document))
+        else:
+            settings = {"number_of_shards": self._shards, "auto_expand_replicas": "0-1", "refresh_interval": NEVER}
+            self._client.indices.create(
+                index=self._index, settings=settings, mappings=mapping(encoders, meta), wait_for_active_shards=0
+            )
+            await_shards(self._client, self._index, self._shards)
         return meta
 
     def _clone(self, base: str) -> None:
@@ -245,18 +239,23 @@ class ElasticsearchWriter:
     def _resume(self) -> None:
         """Back to the last checkpoint: what was written after it is taken out again."""
         engine = ElasticsearchEngine(self._client, self._name, self._generation, self._meta)
-        self._resumed = engine.artifact(self._meta["checkpoint"])
-        self._rejected = [(id, reason) for id, reason in self._meta["rejected"]]
-        query = {"range": {"serial": {"gte": self._meta["next_serial"]}}}
-        while True:
-            self._client.indices.refresh(index=self._index)
-            answer = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
-            ids = [hit["_id"] for hit in answer["hits"]["hits"]]
-            if not ids:
-                break
+        self.resumed = engine.artifact(self._meta["checkpoint"])
+        self.rejected = [(id, reason) for id, reason in self._meta["rejected"]]
+        for ids in self._pages({"range": {"serial": {"gte": self._meta["next_serial"]}}}):
             self._do([Action(id, None) for id in ids])
         # Replacing a function after the checkpoint took away its older version; it is counted as it now stands.
         self._meta["functions"] = engine.count()
+
+    def _pages(self, query: Mapping[str, Any]) -> Iterator[list[str]]:
+        """The ids of what matches, page by page; the caller deletes each, so that the next one comes first."""
+        while True:
+            with server_errors(self._client):
+                self._client.indices.refresh(index=self._index)
+                answer = whole_answer(self._client, self._index, query=query, size=PAGE, source=False)
+            ids = [hit["_id"] for hit in answer["hits"]["hits"]]
+            if not ids:
+                return
+            yield ids
 
     def _check_base(self) -> None:
         """Refuse to publish what was built on a generation that is no longer current."""
@@ -314,10 +313,6 @@ class ElasticsearchWriter:
         with server_errors(self._client):
             return self._bulk(actions)
 
-    def _save_meta(self) -> None:
-        with server_errors(self._client):
-            patiently(lambda: self._client.indices.put_mapping(index=self._index, meta={"treeline": self._meta}))
-
     def _check_lease(self) -> None:
         if self._lease is not None:
             self._lease.check()
@@ -328,27 +323,6 @@ class ElasticsearchWriter:
             self._log.close()
             self._lease.release()
             self._lease = None
-
-
-def create_index(
-    client: Elasticsearch, name: str, generation: str, plan: Mapping[str, Any], shards: int
-) -> dict[str, Any]:
-    """Make an empty generation; returns its metadata. Fails if there is one of this number."""
-    encoders = [(EncoderSpec(encoder, size), number) for number, (encoder, size) in enumerate(plan["encoders"])]
-    meta = {
-        **plan,
-        "format": FORMAT,
-        "generation": generation,
-        "complete": False,
-        "functions": 0,
-        "next_serial": 0,
-        "encoders": _rows(encoders),
-    }
-    settings = {"number_of_shards": shards, "auto_expand_replicas": "0-1", "refresh_interval": NEVER}
-    index = index_name(name, generation)
-    client.indices.create(index=index, settings=settings, mappings=mapping(encoders, meta), wait_for_active_shards=0)
-    await_shards(client, index, shards)
-    return meta
 
 
 def flip_alias(client: Elasticsearch, name: str, index: str) -> None:
@@ -365,17 +339,9 @@ def flip_alias(client: Elasticsearch, name: str, index: str) -> None:
     client.indices.update_aliases(actions=actions)
 
 
-def _rows(encoders: Sequence[tuple[EncoderSpec, int]]) -> list[tuple[str, int, int]]:
-    return [(encoder.name, encoder.dimension, number) for encoder, number in encoders]
-
-
 def _with_fields(specs: Sequence[Sequence[Any]], base: Sequence[Sequence[Any]]) -> list[tuple[EncoderSpec, int]]:
     """Each encoder with the field it has in the base, or with a new one."""
     numbers = {(name, size): number for name, size, number in base}
-    free = max(numbers.values(), default=-1) + 1
-    fields = []
     for name, size in specs:
-        number = numbers.get((name, size), free)
-        free = max(free, number + 1)
-        fields.append((EncoderSpec(name, size), number))
-    return fields
+        numbers.setdefault((name, size), max(numbers.values(), default=-1) + 1)
+    return [(EncoderSpec(name, size), numbers[name, size]) for name, size in specs]

@@ -6,7 +6,7 @@ Hundreds of hits get their address in a fraction of a millisecond, and a million
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from operator import add
 from pathlib import Path
@@ -53,7 +53,8 @@ class Strings(Sequence[str]):
     def __init__(self, folder: Path, name: str) -> None:
         self._ends = map_array(folder / f"{name}.ends.npy")
         self._utf8 = map_array(folder / f"{name}.utf8.npy")
-        self._decode = lru_cache(STRINGS_CACHED)(_decoder(self._ends.data, self._utf8.data))
+        ends, utf8 = self._ends.data, self._utf8.data  # so that the cache does not keep this object alive
+        self._decode = lru_cache(STRINGS_CACHED)(lambda code: str(utf8[ends[code] : ends[code + 1]], "utf-8"))
 
     @staticmethod
     def write(folder: Path, name: str, strings: Sequence[str]) -> None:
@@ -99,10 +100,6 @@ class Strings(Sequence[str]):
         codes = codes[codes < len(self)]
         inside = offsets[: len(codes)] + len(needle) <= self._ends[codes + 1]
         return distinct_codes(codes[inside])
-
-
-def _decoder(ends: memoryview, utf8: memoryview) -> Callable[[int], str]:
-    return lambda code: str(utf8[ends[code] : ends[code + 1]], "utf-8")
 
 
 class Table:
@@ -178,34 +175,19 @@ class Table:
         """The code of each position's part; equal codes are equal strings, and in their order."""
         return self.codes[:, COLUMNS.index(part)][positions]
 
-    @damage_check
-    def decode(self, part: str, codes: list[int]) -> list[str]:
-        return self.strings[COLUMNS.index(part)].many(codes)
-
-    @damage_check
-    def constant(self, part: str) -> str | None:
-        """The value that every row has, as the language often is; None where they differ."""
-        strings = self.strings[COLUMNS.index(part)]
-        return strings[0] if len(strings) == 1 else None
-
     def mask(self, filters: Filters) -> Mask | None:
         """A mask of the rows that pass; None when all do."""
-        mask: Mask | None = None
-        for column, values in (
-            (LANGUAGE, (filters.language,)),
-            (REPO, (filters.repo,)),
-            (PARTITION, (filters.partition,)),
-            (KIND, filters.kinds),
-        ):
+        masks: list[Mask] = []
+        languages, repos, partitions = (filters.language,), (filters.repo,), (filters.partition,)
+        values_of = {LANGUAGE: languages, REPO: repos, PARTITION: partitions, KIND: filters.kinds}
+        for column, values in values_of.items():
             if any(values):
                 value_codes = [code for value in values if (code := self.strings[column].code(value)) is not None]
-                passing = np.isin(self.codes[:, column], value_codes)
-                mask = passing if mask is None else mask & passing
+                masks.append(np.isin(self.codes[:, column], value_codes))
         if filters.path_prefix:
             first, end = self.strings[PATH].codes_with_prefix(filters.path_prefix)
-            passing = (self.codes[:, PATH] >= first) & (self.codes[:, PATH] < end)
-            mask = passing if mask is None else mask & passing
-        return mask
+            masks.append((self.codes[:, PATH] >= first) & (self.codes[:, PATH] < end))
+        return np.logical_and.reduce(masks) if masks else None
 
     def counts(self, column: int) -> dict[str, int]:
         """The number of rows per value of a column, most common first."""
@@ -266,14 +248,13 @@ def merge_tables(folder: Path, tables: Sequence[Table], positions: Sequence[Posi
     codes = np.zeros((sum(map(len, positions)), len(COLUMNS)), dtype=np.int32)
     for column, name in enumerate(COLUMNS):
         used = [distinct_codes(table.codes[at, column]) for table, at in zip(tables, positions, strict=True)]
-        strings = sorted({table.strings[column][code] for table, code in _pairs(tables, used)})
+        texts = [table.strings[column].many(some.tolist()) for table, some in zip(tables, used, strict=True)]
+        strings = sorted(set().union(*texts))
         code_of = {string: code for code, string in enumerate(strings)}
         start = 0
-        for table, at, codes_used in zip(tables, positions, used, strict=True):
-            if not len(at):
-                continue
-            new_codes = np.zeros(int(codes_used[-1]) + 1, dtype=np.int32)
-            new_codes[codes_used] = [code_of[table.strings[column][code]] for code in codes_used.tolist()]
+        for table, at, codes_used, own in zip(tables, positions, used, texts, strict=True):
+            new_codes = np.zeros(int(codes_used.max(initial=0)) + 1, dtype=np.int32)
+            new_codes[codes_used] = [code_of[text] for text in own]
             codes[start : start + len(at), column] = new_codes[table.codes[at, column]]
             start += len(at)
         Strings.write(folder, name, strings)
@@ -282,12 +263,6 @@ def merge_tables(folder: Path, tables: Sequence[Table], positions: Sequence[Posi
     ids = np.concatenate([np.zeros(0, f"S{ID_BYTES}"), *(table.ids[at] for table, at in pairs)])
     sizes = np.concatenate([np.zeros(0, np.int32), *(table.sizes[at] for table, at in pairs)])
     _save(folder, serials, ids, sizes, codes)
-
-
-def _pairs(tables: Sequence[Table], used: Iterable[NDArray[np.int64]]) -> Iterator[tuple[Table, int]]:
-    for table, codes in zip(tables, used, strict=True):
-        for code in codes.tolist():
-            yield table, code
 
 
 def _save(

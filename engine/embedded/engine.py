@@ -66,7 +66,7 @@ class EmbeddedEngine:
 
     def __init__(self, folder: Path, on_damage: Callable[[IndexDamaged], None] = lambda _: None) -> None:
         """`on_damage` is told of a damaged file that answers depend on, also when it is found later."""
-        self._info = read_info(folder)
+        self.info = read_info(folder)
         self.health = Health(folder, on_damage)
         self._notices: tuple[str, ...] = ()
         self._open(folder)
@@ -84,14 +84,10 @@ class EmbeddedEngine:
         self._searcher = fulltext.open_searcher(folder / "text")
         self._bodies = Bodies(folder / "rows", self._table, self._searcher)
         self._vocabulary = Vocabulary(folder / "words")
-        self._matrices = [Matrix(folder / "rows", number) for number in range(len(self._info.encoders))]
+        self._matrices = [Matrix(folder / "rows", number) for number in range(len(self.info.encoders))]
         self._function = lru_cache(BODIES_CACHED)(self._bodies.function)
         lookup = partial(self._searcher.terms_with_prefix, "leaf")
         self._complete_name = lru_cache(COMPLETIONS_CACHED)(partial(complete_name, lookup))
-
-    @property
-    def info(self) -> IndexInfo:
-        return self._info
 
     @property
     def damaged(self) -> tuple[str, ...]:
@@ -137,9 +133,9 @@ class EmbeddedEngine:
 
     @damage_check
     def knn(self, vector: Vectors, k: int, filters: Filters = NO_FILTERS, encoder: str = "") -> Sequence[Hit]:
-        number = self._info.encoder_number(encoder)
+        number = self.info.encoder_number(encoder)
         query = np.asarray(vector, dtype=np.float32).ravel()
-        self._info.check_query(query, number)
+        self.info.check_query(query, number)
         query = normalize(query[None])[0]
         if k <= 0 or not query.any() or not len(self._table):
             return []
@@ -160,7 +156,7 @@ class EmbeddedEngine:
 
     @damage_check
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:
-        matrix = self._matrices[self._info.encoder_number(encoder)]
+        matrix = self._matrices[self.info.encoder_number(encoder)]
         positions = self._table.positions_of(ids)
         missing = positions < 0
         if not missing.any():

@@ -35,6 +35,7 @@ class RowsBuilder:
         self._texts: list[str] = []
         self._row_vectors: list[list[Rows16]] = [[] for _ in encoders]
         self._tables: list[tuple[str, Table]] = []
+        self._base: dict[str, Any] = {}  # the description of the generation to start from
         self._serial_of: dict[bytes, int] = {}
         self.dead: set[int] = set()
         self.next_serial = 0
@@ -49,7 +50,7 @@ class RowsBuilder:
         link_tree(generation / "rows", self._folder / BASE)
         shutil.copyfile(generation / "info.json", self._folder / BASE / "info.json")
         self._open([])
-        self.next_serial = self._base_info()["next_serial"]
+        self.next_serial = self._base["next_serial"]
 
     def resume(self, parts: Sequence[str], dead: Path, next_serial: int) -> None:
         """Continue from a checkpoint."""
@@ -69,7 +70,7 @@ class RowsBuilder:
         """The serial of each id's living row, if it has one."""
         keys = [bytes.fromhex(id) for id in ids]
         numbers: list[int | None] = [self._serial_of.get(key) for key in keys]
-        if self._tables and self._tables[0][0] == BASE:
+        if self._base:
             base = self._tables[0][1]
             for number, at in enumerate(base.positions_of_keys(keys).tolist()):
                 if numbers[number] is None and at >= 0:
@@ -147,22 +148,16 @@ class RowsBuilder:
         self._tables.clear()
 
     def _open(self, parts: Sequence[str]) -> None:
-        names = [BASE, *parts] if (self._folder / BASE).exists() else parts
+        if (self._folder / BASE).exists():
+            self._base = orjson.loads((self._folder / BASE / "info.json").read_bytes())
+        names = [BASE, *parts] if self._base else parts
         self._tables = [(name, Table(self._folder / name)) for name in names]
 
     def _vectors(self, number: int, encoder: EncoderSpec) -> Iterator[Rows16 | None]:
+        """The vectors of each table; None for a base that does not have this encoder."""
+        specs, spec = self._base.get("encoders", []), [encoder.name, encoder.dimension]
         for name, _ in self._tables:
-            there = self._base_number(encoder) if name == BASE else number
-            yield None if there is None else vectors.read_part(self._folder / name, there)
-
-    def _base_number(self, encoder: EncoderSpec) -> int | None:
-        """The encoder's number in the base; None if the base does not have it."""
-        if not (self._folder / BASE).exists():
-            return None
-        specs = self._base_info()["encoders"]
-        spec = [encoder.name, encoder.dimension]
-        return specs.index(spec) if spec in specs else None
-
-    def _base_info(self) -> dict[str, Any]:
-        info: dict[str, Any] = orjson.loads((self._folder / BASE / "info.json").read_bytes())
-        return info
+            if name == BASE and spec not in specs:
+                yield None
+            else:
+                yield vectors.read_part(self._folder / name, specs.index(spec) if name == BASE else number)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from treeline.corpus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from treeline.engine.durable import WriterLock, disk_errors, write_atomically
@@ -24,6 +25,9 @@ ROLLED_BACK = "rolled-back"  # an empty file in a rejected generation
 REOPENED_AT_MOST = 3  # a generation may be pruned between being named and being read
 
 
+Result = TypeVar("Result")
+
+
 class EmbeddedStore:
     """See `treeline.engine.protocol.Store`."""
 
@@ -37,14 +41,7 @@ class EmbeddedStore:
 
     def open(self, name: str) -> EmbeddedEngine:
         """The current generation, or the last good one before it when that is damaged."""
-        for _ in range(REOPENED_AT_MOST):
-            pointer = self._pointer(name)
-            try:
-                return self._open(name)
-            except FileNotFoundError as error:
-                if self._pointer(name) == pointer:
-                    raise IndexDamaged(str(self._home / name / pointer), str(error)) from error
-        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
+        return self._again(name, lambda: self._open(name))
 
     def begin(
         self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
@@ -55,34 +52,37 @@ class EmbeddedStore:
             home.mkdir(exist_ok=True)
             lock = WriterLock(home / "lock")
         try:
-            base = ""
-            if read_pointer(home):
-                self._remove_unpublished(name)
-                base = "" if fresh else self._intact_base(name)
+            if pointer := read_pointer(home):
+                for generation in self._complete(name):
+                    # A load that was killed before its pointer moved leaves a generation that never was current.
+                    if pointer.isdigit() and generation > pointer and not self._rolled_back(name, generation):
+                        self._remove(name, generation)
+            base = self._intact_base(name) if pointer and not fresh else ""
             return EmbeddedWriter(home, base, encoders, fingerprint, lock)
         except BaseException:
             lock.release()
             raise
 
     def generations(self, name: str) -> list[IndexInfo]:
+        """See the protocol; those that this version cannot read are left out, and the damaged ones reported."""
         self._pointer(name)
-        return self._readable(name)
+        infos = []
+        for generation in self._complete(name):
+            try:
+                info = read_info(self._home / name / generation)
+                infos.append(replace(info, rolled_back=self._rolled_back(name, generation)))
+            except IndexOutdated:
+                continue
+            except UNREADABLE as error:
+                log.warning("generation %s of %r cannot be read: %s", generation, name, error)
+        return infos
 
     def current(self, name: str) -> str:
         """The generation that `open` opens, as far as is known."""
         return next(self._usable(name), self._pointer(name))
 
     def info(self, name: str) -> IndexInfo:
-        for _ in range(REOPENED_AT_MOST):
-            generation = self.current(name)
-            try:
-                return read_info(self._home / name / generation)
-            except FileNotFoundError as error:
-                if self.current(name) == generation:
-                    raise IndexDamaged(str(self._home / name / generation), "info.json") from error
-            except UNREADABLE as error:
-                raise IndexDamaged(str(self._home / name / generation), "info.json") from error
-        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
+        return self._again(name, lambda: read_info(self._home / name / self.current(name)))
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
         """See the protocol; None also if it is damaged, which an open engine and `verify` name."""
@@ -104,7 +104,7 @@ class EmbeddedStore:
         home = self._home / name
         with disk_errors(home), pointer_lock(home):
             current = self._pointer(name)
-            before = newest_before(name, current, self._readable(name))
+            before = newest_before(name, current, self.generations(name))
             # First, so that it is rejected even if the process dies before the pointer moves.
             write_atomically(home / current / ROLLED_BACK, b"")
             write_atomically(home / CURRENT, before.generation.encode())
@@ -139,12 +139,27 @@ class EmbeddedStore:
             )
         return pointer
 
+    def _again(self, name: str, read: Callable[[], Result]) -> Result:
+        """Read the current generation, and the new one when it was pruned meanwhile."""
+        for _ in range(REOPENED_AT_MOST):
+            generation = self.current(name)
+            try:
+                return read()
+            except UNREADABLE as error:
+                if not isinstance(error, FileNotFoundError) or self.current(name) == generation:
+                    raise IndexDamaged(str(self._home / name / generation), str(error)) from error
+        raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
+
     def _open(self, name: str) -> EmbeddedEngine:
         first = self._unusable.get(self._inode(name, self._pointer(name)))
         for generation in self._usable(name):
             try:
                 mark = partial(self._unusable.__setitem__, self._inode(name, generation))
                 engine = EmbeddedEngine(self._home / name / generation, mark)
+                if first is not None:
+                    engine.add_notice(first.message)
+                    log.warning("generation %s is served instead: %s", generation, first.message)
+                return engine
             except IndexDamaged as error:
                 damage = error
             except UNREADABLE as error:
@@ -152,11 +167,6 @@ class EmbeddedStore:
                     raise
                 files = self._damaged_files(name, generation)
                 damage = IndexDamaged(str(self._home / name / generation), files[0] if files else str(error))
-            else:
-                if first is not None:
-                    engine.add_notice(first.message)
-                    log.warning("generation %s is served instead: %s", generation, first.message)
-                return engine
             self._unusable[self._inode(name, generation)] = damage
             first = first or damage
         raise first or IndexDamaged(str(self._home / name), CURRENT)
@@ -202,29 +212,8 @@ class EmbeddedStore:
         folders = (path.name for path in (self._home / name).iterdir() if path.name.isdigit())
         return sorted(folders, reverse=True)
 
-    def _readable(self, name: str) -> list[IndexInfo]:
-        """The complete generations that this version reads; damaged ones are reported and left out."""
-        infos = []
-        for generation in self._complete(name):
-            try:
-                info = read_info(self._home / name / generation)
-            except IndexOutdated:
-                continue
-            except UNREADABLE as error:
-                log.warning("generation %s of %r cannot be read: %s", generation, name, error)
-                continue
-            infos.append(replace(info, rolled_back=self._rolled_back(name, generation)))
-        return infos
-
     def _rolled_back(self, name: str, generation: str) -> bool:
         return (self._home / name / generation / ROLLED_BACK).exists()
-
-    def _remove_unpublished(self, name: str) -> None:
-        """A load that was killed before its pointer moved leaves a generation that never was current."""
-        pointer = self._pointer(name)
-        for generation in self._complete(name):
-            if pointer.isdigit() and generation > pointer and not self._rolled_back(name, generation):
-                self._remove(name, generation)
 
     def _remove(self, name: str, generation: str) -> None:
         # Renamed first: a half-removed generation must not look like a complete one.

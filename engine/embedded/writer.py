@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.errors import DiskFull, InputError, TreelineError
 from treeline.corpus.function import Function
-from treeline.engine.durable import WriterLock, disk_errors, link_tree, sync_folder, sync_tree, write_atomically
+from treeline.engine.durable import WriterLock, disk_errors, link_tree, remove, sync_folder, sync_tree, write_atomically
 from treeline.engine.embedded import fulltext, words
 from treeline.engine.embedded.engine import EmbeddedEngine, read_info, write_info
 from treeline.engine.embedded.manifest import write_manifest
@@ -51,9 +51,9 @@ class EmbeddedWriter:
         self._lock: WriterLock | None = lock
         self._folder = home / BUILDING
         self._rows = RowsBuilder(self._folder, self._encoders)
-        self._rejected: list[tuple[str, str]] = []
+        self.rejected: list[tuple[str, str]] = []
+        self.resumed: bytes | None = None
         self._checkpoints = 0
-        self._resumed: bytes | None = None
         self._is_complete = False
         try:
             with disk_errors(home):
@@ -65,18 +65,11 @@ class EmbeddedWriter:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
 
-    @property
-    def resumed(self) -> bytes | None:
-        return self._resumed
-
-    @property
-    def rejected(self) -> list[tuple[str, str]]:
-        return self._rejected
-
     def write(self, functions: Sequence[Function], terms: Sequence[str], vectors: Mapping[str, Vectors]) -> int:
         self._is_complete = False
         batches = [_rows_of(encoder, vectors.get(encoder.name), len(functions)) for encoder in self._encoders]
-        alive = dict(zip((f.id for f in functions), self._rows.serials([f.id for f in functions]), strict=True))
+        ids = [function.id for function in functions]
+        alive = dict(zip(ids, self._rows.serials(ids), strict=True))
         numbers: list[int] = []
         new = 0
         with disk_errors(self._home):
@@ -85,7 +78,7 @@ class EmbeddedWriter:
                     document = fulltext.document(self._rows.next_serial, function, function_terms)
                     row = self._rows.row_of(function)
                 except (UnicodeEncodeError, orjson.JSONEncodeError) as error:
-                    self._rejected.append((function.id, f"not valid Unicode: {error}"))
+                    self.rejected.append((function.id, f"not valid Unicode: {error}"))
                     continue
                 before = alive[function.id]
                 if before is None:
@@ -102,12 +95,10 @@ class EmbeddedWriter:
     def delete(self, ids: Sequence[str]) -> int:
         self._is_complete = False
         distinct = list(dict.fromkeys(ids))
-        alive = {
-            id: serial for id, serial in zip(distinct, self._rows.serials(distinct), strict=True) if serial is not None
-        }
+        alive = [row for row in zip(distinct, self._rows.serials(distinct), strict=True) if row[1] is not None]
         with disk_errors(self._home):
-            for id, serial in alive.items():
-                self._delete_row(id, serial)
+            for row in alive:
+                self._delete_row(*row)
         return len(alive)
 
     def delete_repo(self, repo: str) -> int:
@@ -140,11 +131,11 @@ class EmbeddedWriter:
                 "dead": dead,
                 "parts": self._rows.parts,
                 "next_serial": self._rows.next_serial,
-                "rejected": self._rejected,
+                "rejected": self.rejected,
                 "state": b64encode(state).decode(),
             }
             write_atomically(self._folder / CHECKPOINT, orjson.dumps(record))
-            self._remove_other_checkpoints(record)
+            self._remove((FROZEN_TEXT, DEAD, PART), {frozen, dead, *self._rows.parts})
 
     def preview(self) -> EmbeddedEngine:
         with disk_errors(self._home):
@@ -156,7 +147,11 @@ class EmbeddedWriter:
             self._complete()
             self._writer.wait_merging_threads()
             fulltext.write_addresses(self._folder / "rows", fulltext.open_searcher(self._folder / "text"))
-            self._remove_scaffolding()
+            self._rows.close()
+            # First, and for good: a checkpoint must not outlive what it points to, or the next load could not begin.
+            (self._folder / CHECKPOINT).unlink(missing_ok=True)
+            sync_folder(self._folder)
+            self._remove((FROZEN_TEXT, PART, BASE, DEAD))
             write_manifest(self._folder)
             sync_tree(self._folder)
             with pointer_lock(self._home):
@@ -204,12 +199,11 @@ class EmbeddedWriter:
             return False
         shutil.rmtree(self._folder / "text", ignore_errors=True)
         link_tree(self._folder / record["text"], self._folder / "text")
-        self._remove_other_checkpoints(record)
-        dead = self._folder / record["dead"]
-        self._rows.resume(record["parts"], dead, record["next_serial"])
+        self._remove((FROZEN_TEXT, DEAD, PART), {record["text"], record["dead"], *record["parts"]})
+        self._rows.resume(record["parts"], self._folder / record["dead"], record["next_serial"])
         self._checkpoints = record["number"]
-        self._rejected = [(id, reason) for id, reason in record["rejected"]]
-        self._resumed = b64decode(record["state"])
+        self.rejected = [(id, reason) for id, reason in record["rejected"]]
+        self.resumed = b64decode(record["state"])
         return True
 
     def _plan(self) -> dict[str, Any]:
@@ -252,20 +246,10 @@ class EmbeddedWriter:
                 "nothing was published; run the command again",
             )
 
-    def _remove_other_checkpoints(self, record: Mapping[str, Any]) -> None:
-        keep = {record["text"], record["dead"], *record["parts"]}
+    def _remove(self, beginnings: tuple[str, ...], keep: Container[str] = ()) -> None:
         for path in self._folder.iterdir():
-            if path.name.startswith((FROZEN_TEXT, DEAD, PART)) and path.name not in keep:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-    def _remove_scaffolding(self) -> None:
-        self._rows.close()
-        # First, and for good: a checkpoint must not outlive what it points to, or the next load could not begin.
-        (self._folder / CHECKPOINT).unlink(missing_ok=True)
-        sync_folder(self._folder)
-        for path in self._folder.iterdir():
-            if path.name.startswith((FROZEN_TEXT, PART, BASE, DEAD)):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if path.name.startswith(beginnings) and path.name not in keep:
+                remove(path)
 
     def _close_writer(self) -> None:
         # A writer that a failing disk has killed (what it failed of was raised then), or that has finished and was

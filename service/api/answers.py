@@ -14,7 +14,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from treeline.corpus.function import Address, Function
-from treeline.engine.hits import Shared
+from treeline.engine.hits import Part
 from treeline.engine.protocol import Filters, IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.graph.layout import MapNode
@@ -26,7 +26,7 @@ from treeline.search.relatives import Neighbour
 from treeline.search.spelling import Corrections
 from treeline.search.structural_answer import Exact, UnresolvedCalls
 
-FACETS: tuple[Shared, ...] = ("language", "repo")
+FACETS: tuple[Part, ...] = ("language", "repo")
 FACET_VALUES = 20  # of each facet, the most frequent
 DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
 ALL_UNRESOLVED = "Whether `unresolved_calls` counts all of them: only the first few hundred are looked at."

@@ -8,29 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeline.corpus.function import Address
-from treeline.engine.hits import Hit, Hits, Part, Rows, Shared, align, concatenate, distinct
+from treeline.engine.hits import Hit, Hits, Lookups, Rows, align, concatenate, distinct
 
 
-class Numbered:
+class Numbered(Lookups):
     """Functions named after their rows."""
 
     def entries(self, positions: Rows) -> list[tuple[str, Address]]:
         return [(f"{row:032x}", Address("o/r", "f.py", f"f{row}", "python", "")) for row in positions.tolist()]
-
-    def ids_at(self, positions: Rows) -> list[str]:
-        return [id_ for id_, _ in self.entries(positions)]
-
-    def parts(self, part: Part, positions: Rows) -> list[str]:
-        return [getattr(address, part) for _, address in self.entries(positions)]
-
-    def codes_of(self, part: Shared, positions: Rows) -> Rows:
-        return np.zeros(len(positions), dtype=np.int64)
-
-    def decode(self, part: Shared, codes: list[int]) -> list[str]:
-        return [{"repo": "o/r", "language": "python"}[part] for _ in codes]
-
-    def constant(self, part: Shared) -> str | None:
-        return "python" if part == "language" else None
 
 
 TABLE = Numbered()

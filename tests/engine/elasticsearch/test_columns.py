@@ -28,7 +28,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def some_columns(scan: Scan = lambda: ENTRIES.items(), name: str = "cats", identity: str = "generation") -> Columns:
-    fetched = FetchedColumns(lambda serials: {serial: ENTRIES[serial] for serial in serials}, len(ENTRIES))
+    fetched = FetchedColumns(lambda serials: {serial: ENTRIES[serial] for serial in serials})
     return Columns(name, identity, fetched, scan)
 
 
