@@ -82,30 +82,18 @@ class CredentialsError(EngineUnavailable):
 
 # The extra that installs each module, as declared in `pyproject.toml`.
 EXTRAS = {
-    "apiflask": "serve",
-    "elastic_transport": "elasticsearch",
-    "elasticsearch": "elasticsearch",
-    "flask": "serve",
-    "geoopt": "transformers",
-    "huggingface_hub": "transformers",
-    "ir_measures": "eval",
-    "limits": "serve",
-    "lsprotocol": "lsp",
-    "mcp": "mcp",
-    "mcp_types": "mcp",
-    "onnxruntime": "deep",
-    "plotly": "eval",
-    "prometheus_client": "serve",
-    "pyarrow": "parquet",
-    "pygls": "lsp",
-    "sentence_transformers": "transformers",
-    "tokenizers": "transformers",
-    "torch": "transformers",
-    "transformers": "transformers",
-    "treeline_models": "deep",
-    "urllib3": "elasticsearch",
-    "waitress": "serve",
-    "werkzeug": "serve",
+    module: extra
+    for extra, modules in {
+        "serve": "apiflask flask limits prometheus_client waitress werkzeug",
+        "elasticsearch": "elastic_transport elasticsearch urllib3",
+        "transformers": "geoopt huggingface_hub sentence_transformers tokenizers torch transformers",
+        "eval": "ir_measures plotly",
+        "lsp": "lsprotocol pygls",
+        "mcp": "mcp mcp_types",
+        "deep": "onnxruntime treeline_models",
+        "parquet": "pyarrow",
+    }.items()
+    for module in modules.split()
 }
 
 

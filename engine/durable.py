@@ -36,15 +36,7 @@ TEXT_INDEX_CAUSES = {
     "Too many open files": errno.EMFILE,
 }
 # Or only that a thread of its own gave up.
-TEXT_INDEX_TROUBLE = (
-    "index writer was killed",
-    "worker thread",
-    "Lockfile",
-    "IoError",
-    "IO error",
-    "Io Error",
-    "System error",
-)
+TEXT_INDEX_TROUBLE = "index writer was killed|worker thread|Lockfile|IoError|IO error|Io Error|System error".split("|")
 PRIVATE = 0o077  # the permissions that group and others lose
 LOOK_AGAIN_S = 0.05  # between two tries to lock a file
 FULL_BELOW = 50 << 20  # bytes; tantivy gives up with some space left, because it frees what it could not finish

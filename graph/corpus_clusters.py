@@ -39,6 +39,7 @@ class CorpusClusters:
     centres: Vectors
     labels: tuple[str, ...]
     rows: dict[str, int]
+    strangers: int  # functions added or removed since the centres were fitted
 
     def of(self, function_id: str) -> int | None:
         row = self.rows.get(function_id)
@@ -61,8 +62,8 @@ def build(ids: Sequence[str], vectors: Vectors, names: Sequence[str] = (), k: in
 
 def update(before: bytes, new_ids: Sequence[str], vectors: Vectors, old_ids: Sequence[str]) -> bytes | None:
     """The artifact with functions added (with their vectors) and removed; None when it is time to refit."""
-    clusters, strangers = load(before), _strangers(before)
-    strangers += len(new_ids) + len(old_ids)
+    clusters = load(before)
+    strangers = clusters.strangers + len(new_ids) + len(old_ids)
     if strangers > REFIT_AFTER * len(clusters.ids) or vectors.shape[1] != clusters.centres.shape[1]:
         return None
     old_rows = {clusters.rows[id_] for id_ in (*old_ids, *new_ids) if id_ in clusters.rows}
@@ -87,18 +88,13 @@ def _dump(
     return buffer.getvalue()
 
 
-def _strangers(data: bytes) -> int:
-    """The number of functions added or removed since the centres were fitted."""
-    arrays = read_archive(data)
-    return int(arrays["strangers"][0]) if "strangers" in arrays else 0
-
-
 def load(data: bytes) -> CorpusClusters:
     arrays = read_archive(data)
     clusters_of, centres = arrays["assigned"], arrays["centres"]
     ids = tuple(unpack_texts(arrays["ids"], len(clusters_of)))
     labels = tuple(unpack_texts(arrays["labels"], len(centres)))
-    return CorpusClusters(ids, clusters_of, centres, labels, {function_id: row for row, function_id in enumerate(ids)})
+    rows = {function_id: row for row, function_id in enumerate(ids)}
+    return CorpusClusters(ids, clusters_of, centres, labels, rows, int(arrays.get("strangers", [0])[0]))
 
 
 def _centres(vectors: Vectors, usable: NDArray[np.intp], k: int, seed: int) -> Vectors:

@@ -10,6 +10,7 @@ import sqlite3
 import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from itertools import starmap
 
 import orjson
 
@@ -58,7 +59,9 @@ def pack_facts(facts: Iterable[FileFacts]) -> PackedFacts:
         by_repo[fact.repo].append(fact)
     # Level 1 is a third larger than level 6 and five times as fast.
     return tuple(
-        (repo, zlib.compress(orjson.dumps([_fact_row(fact) for fact in some]), 1)) for repo, some in by_repo.items()
+        # Named tuples are not orjson's: `default` makes plain ones of them.
+        (repo, zlib.compress(orjson.dumps([fact[1:] for fact in some], default=tuple), 1))
+        for repo, some in by_repo.items()
     )
 
 
@@ -68,19 +71,8 @@ def unpack_facts(repo: str, data: bytes) -> Iterator[FileFacts]:
             repo,
             path,
             language,
-            tuple(Symbol(*symbol) for symbol in symbols),
-            tuple(Import(*row) for row in imports),
-            tuple(Reference(*reference) for reference in references),
-            tuple(Typing(*typing) for typing in types[0]) if types else (),
+            tuple(starmap(Symbol, symbols)),
+            tuple(starmap(Import, imports)),
+            tuple(starmap(Reference, references)),
+            tuple(starmap(Typing, *types)) if types else (),
         )
-
-
-def _fact_row(fact: FileFacts) -> tuple[object, ...]:
-    return (
-        fact.path,
-        fact.language,
-        [(symbol.name, symbol.kind, symbol.first_line, symbol.last_line) for symbol in fact.symbols],
-        [(entry.module, entry.name, entry.alias) for entry in fact.imports],
-        [(reference.relation, reference.source, reference.target, reference.line) for reference in fact.references],
-        [(typing.name, typing.value) for typing in fact.types],
-    )

@@ -6,7 +6,6 @@ besides the one disk, which the paper's global variant uses, each repository has
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from io import BytesIO
 
@@ -43,7 +42,7 @@ class GlobalEmbedding:
 def embed_whole(tree: Tree) -> GlobalEmbedding:
     weights = (tree.parents >= 0).astype(float)
     embedding = embed(tree.parents, weights)
-    separable = separating_scale(tree.parents, weights) <= reachable_scale(tree.parents, weights)
+    separable = _is_separable(tree.parents, weights)
     return GlobalEmbedding(embedding, quality(embedding, tree.parents, weights), separable)
 
 
@@ -62,9 +61,7 @@ def embed_refined(tree: Tree, dimension: int) -> GlobalEmbedding:
 
     weights = (tree.parents >= 0).astype(float)
     result = refine(tree.parents, weights, dimension=dimension)
-    separable = not result.is_better and separating_scale(tree.parents, weights) <= reachable_scale(
-        tree.parents, weights
-    )
+    separable = not result.is_better and _is_separable(tree.parents, weights)
     return GlobalEmbedding(result.embedding, quality(result.embedding, tree.parents, weights), separable)
 
 
@@ -75,44 +72,28 @@ def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[n
     cannot be separated, `strict` raises `NotSeparable` with its name; otherwise they overlap.
     """
     disks = {}
-    for label, nodes, parents, weights in _repositories(tree):
-        try:
-            disks[label] = (nodes, _apart(parents, weights, strict))
-        except NotSeparable as error:
-            raise NotSeparable(f"{label}: {error.message}", error.hint) from error
-    return disks
-
-
-def split_quality(tree: Tree) -> tuple[int, float, float]:
-    """The number of disks of `embed_split`, and their average distortion and MAP, weighted by nodes."""
-    qualities = [
-        (len(nodes), quality(_apart(parents, weights, strict=False), parents, weights))
-        for _, nodes, parents, weights in _repositories(tree)
-    ]
-    if not qualities:
-        return 0, 0.0, 1.0
-    sizes = [size for size, _ in qualities]
-    distortion = np.average([one.average_distortion for _, one in qualities], weights=sizes)
-    precision = np.average([one.mean_average_precision for _, one in qualities], weights=sizes)
-    return len(qualities), float(distortion), float(precision)
-
-
-def _repositories(tree: Tree) -> Iterator[tuple[str, NDArray[np.intp], Nodes, Floats]]:
-    """Each repository's label, its nodes in the whole tree, and its own tree."""
     owner = _owners(tree)
     for root in np.flatnonzero(tree.kinds == REPOSITORY):
         nodes = np.flatnonzero(owner == root)
         numbers = np.full(len(tree), -1, dtype=np.int32)
         numbers[nodes] = np.arange(len(nodes), dtype=np.int32)
-        parents = numbers[tree.parents[nodes]]
-        yield tree.labels[root], nodes, parents, (parents >= 0).astype(float)
+        try:
+            disks[tree.labels[root]] = (nodes, _apart(numbers[tree.parents[nodes]], strict))
+        except NotSeparable as error:
+            raise NotSeparable(f"{tree.labels[root]}: {error.message}", error.hint) from error
+    return disks
 
 
-def _apart(parents: Nodes, weights: Floats, strict: bool) -> Embedding:
-    if separating_scale(parents, weights) > reachable_scale(parents, weights):
-        embedding = embed(*reroot(parents, weights), strict=strict)
-        return Embedding(embedding.points.take(np.arange(len(parents))), embedding.scale)
-    return embed(parents, weights)
+def _is_separable(parents: Nodes, weights: Floats) -> bool:
+    return separating_scale(parents, weights) <= reachable_scale(parents, weights)
+
+
+def _apart(parents: Nodes, strict: bool) -> Embedding:
+    weights = (parents >= 0).astype(float)
+    if _is_separable(parents, weights):
+        return embed(parents, weights)
+    embedding = embed(*reroot(parents, weights), strict=strict)
+    return Embedding(embedding.points.take(np.arange(len(parents))), embedding.scale)
 
 
 def _owners(tree: Tree) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

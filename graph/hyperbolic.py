@@ -74,18 +74,9 @@ def add(a: Points, b: Points) -> Points:
     return Points(x, a.gap * b.gap / denominator)
 
 
-def negate(a: Points) -> Points:
-    return Points(-a.x, a.gap)
-
-
-def to_origin(centre: Points, a: Points) -> Points:
-    """`a` as seen from `centre`: the translation that takes `centre` to 0."""
-    return add(negate(centre), a)
-
-
 def log(centre: Points, a: Points) -> Floats:
     """Tangent vectors at `centre` that point to `a`; their length is the distance."""
-    local = to_origin(centre, a)
+    local = add(Points(-centre.x, centre.gap), a)  # as seen from the centre
     norm = np.sqrt((local.x**2).sum(axis=-1))
     length = 2.0 * np.arcsinh(norm / np.sqrt(local.gap))
     tangents: Floats = local.x * (length / np.maximum(norm, TINY))[..., None]

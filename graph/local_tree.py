@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
+from posixpath import commonprefix
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ def local_tree(addresses: Sequence[Address]) -> LocalTree:
     """The contracted subtree of at least one candidate."""
     steps = paths(addresses)
     order = sorted(range(len(steps)), key=steps.__getitem__)
-    prefixes = _prefix_lengths([steps[i] for i in order])
+    prefixes = [len(commonprefix(pair)) for pair in pairwise(steps[row] for row in order)]  # shared with the next
 
     # Sorted paths visit the tree depth first, and neighbours diverge at its branching nodes: one pass with a stack of
     # open nodes finds them all.
@@ -110,48 +111,17 @@ def local_tree(addresses: Sequence[Address]) -> LocalTree:
     for ancestor, node in pairwise(open_nodes):
         parent[node] = ancestor
 
-    return _root_down(depth, parent, witness, leaf_of, steps, _distances(steps, order, prefixes))
-
-
-def _root_down(
-    depth: list[int],
-    parent: list[int],
-    witness: list[int],
-    leaf_of: list[int],
-    steps: list[tuple[str, ...]],
-    distances: Floats,
-) -> LocalTree:
-    """The nodes renumbered from the root down."""
+    # The nodes renumbered from the root down.
     depths = np.array(depth, dtype=np.int32)
-    parents = np.array(parent, dtype=np.int32)
-    order = np.argsort(depths, kind="stable")
-    numbers = np.empty(len(order), dtype=np.int32)
-    numbers[order] = np.arange(len(order), dtype=np.int32)
-    parents = np.where(parents[order] < 0, -1, numbers[parents[order]]).astype(np.int32)
-    depths = depths[order]
+    down = np.argsort(depths, kind="stable")
+    numbers = np.empty(len(down), dtype=np.int32)
+    numbers[down] = np.arange(len(down), dtype=np.int32)
+    parents = np.array(parent, dtype=np.int32)[down]
+    parents = np.where(parents < 0, -1, numbers[parents]).astype(np.int32)
+    depths = depths[down]
     weights = np.where(parents < 0, 0, depths - depths[parents]).astype(float)
-    return LocalTree(
-        parents,
-        weights,
-        depths,
-        numbers[np.array(leaf_of, dtype=np.intp)],
-        np.array(witness, dtype=np.int32)[order],
-        tuple(steps),
-        distances,
-    )
-
-
-def _prefix_lengths(steps: Sequence[tuple[str, ...]]) -> list[int]:
-    """The number of steps that each path shares with the next."""
-    counts: list[int] = []
-    for one, other in pairwise(steps):
-        count = 0
-        for a, b in zip(one, other, strict=False):
-            if a != b:
-                break
-            count += 1
-        counts.append(count)
-    return counts
+    leaves, witnesses = numbers[np.array(leaf_of, dtype=np.intp)], np.array(witness, dtype=np.int32)[down]
+    return LocalTree(parents, weights, depths, leaves, witnesses, tuple(steps), _distances(steps, order, prefixes))
 
 
 def _distances(steps: Sequence[tuple[str, ...]], order: Sequence[int], prefixes: Sequence[int]) -> Floats:

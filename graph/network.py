@@ -22,7 +22,7 @@ from treeline.graph.embedding import Embedding, average_distortion, depths, embe
 from treeline.graph.global_embedding import GlobalEmbedding
 from treeline.graph.hyperbolic import Points, at_origin, distance, distances
 from treeline.graph.local_tree import LocalTree, local_tree
-from treeline.graph.tree import KINDS, SEPARATOR, Kind, Tree, scopes
+from treeline.graph.tree import FOLDER, KINDS, SEPARATOR, Kind, Tree, scopes
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -126,12 +126,8 @@ def _kind(local: LocalTree, addresses: Sequence[Address], node: int) -> Kind:
     address = addresses[local.witnesses[node]]
     depth = int(local.depths[node])
     file_depth = 1 + len(address.path.split("/"))
-    if depth == 0:
-        return "root"
-    if depth == 1:
-        return "repository"
-    if depth < file_depth:
-        return "folder"
-    if depth == file_depth:
-        return "file"
+    if depth < FOLDER:
+        return KINDS[depth]
+    if depth <= file_depth:
+        return "folder" if depth < file_depth else "file"
     return "function" if depth == file_depth + len(scopes(address)) else "class"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from treeline.engine.protocol import Engine
+    from treeline.graph.tree import Tree
     from treeline.search.live import LiveSearcher
 
 
@@ -107,15 +108,37 @@ def _measured(graph: nx.DiGraph[int]) -> str:
 
 def _describe_split(engine: Engine) -> None:
     """What a disk for each repository is worth."""
-    from treeline.graph import global_embedding, tree
+    from treeline.graph import tree
     from treeline.search.artifacts import obtain
 
     stored = obtain(engine, "tree")
     if stored is None:
         raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
-    disks, distortion, precision = global_embedding.split_quality(tree.load(stored))
+    disks, distortion, precision = split_quality(tree.load(stored))
     click.echo(
         f"in {counted(disks, 'disk')}, one a repository: average distortion {distortion:.3f}, MAP {precision:.3f}"
+    )
+
+
+def split_quality(tree: Tree) -> tuple[int, float, float]:
+    """The number of disks of `embed_split`, and their average distortion and MAP, weighted by nodes."""
+    import numpy as np
+
+    from treeline.graph.embedding import quality
+    from treeline.graph.global_embedding import embed_split
+
+    rows = [(0, 0.0, 1.0)]
+    for nodes, embedding in embed_split(tree, strict=False).values():
+        parents = np.searchsorted(nodes, tree.parents[nodes]).astype(np.int32)
+        parents[0] = -1
+        disk = quality(embedding, parents, (parents >= 0).astype(float))
+        rows.append((len(nodes), disk.average_distortion, disk.mean_average_precision))
+    sizes, distortions, precisions = zip(*(rows[1:] or rows), strict=True)
+    weights = sizes if any(sizes) else None
+    return (
+        len(rows) - 1,
+        float(np.average(distortions, weights=weights)),
+        float(np.average(precisions, weights=weights)),
     )
 
 

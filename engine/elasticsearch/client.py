@@ -83,13 +83,7 @@ def connect(
     _check_credentials(user, password, api_key)
     if ca:
         _check_authority(ca)
-    options: dict[str, Any] = {}
-    if api_key:
-        options["api_key"] = api_key
-    elif user:
-        options["basic_auth"] = (user, password)
-    if ca:
-        options["ca_certs"] = ca
+    options: dict[str, Any] = {"api_key": api_key, "basic_auth": user and (user, password), "ca_certs": ca}
     try:
         return Elasticsearch(
             list(urls),
@@ -100,7 +94,7 @@ def connect(
             max_retries=3,
             retry_on_timeout=False,
             retry_on_status=(502, 503, 504),
-            **options,
+            **{name: value for name, value in options.items() if value},
         )
     except (ValueError, OSError) as error:
         raise InputError(f"cannot use the Elasticsearch settings: {error}", "see TREELINE_ELASTICSEARCH_URL") from error

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from operator import add
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,7 +236,7 @@ def write_rows(folder: Path, rows: Sequence[Row]) -> None:
         Strings.write(folder, name, strings)
     serials = np.array([row.serial for row in rows], dtype=np.int64)
     sizes = np.array([row.size for row in rows], dtype=np.int32)
-    _save(folder, serials, np.array([row.id for row in rows], dtype=f"S{ID_BYTES}"), sizes, codes)
+    _save(folder, serial=serials, id=np.array([row.id for row in rows], f"S{ID_BYTES}"), size=sizes, codes=codes)
 
 
 def distinct_codes(codes: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -262,18 +263,10 @@ def merge_tables(folder: Path, tables: Sequence[Table], positions: Sequence[Posi
     serials = np.concatenate([np.zeros(0, np.int64), *(table.serials[at] for table, at in pairs)])
     ids = np.concatenate([np.zeros(0, f"S{ID_BYTES}"), *(table.ids[at] for table, at in pairs)])
     sizes = np.concatenate([np.zeros(0, np.int32), *(table.sizes[at] for table, at in pairs)])
-    _save(folder, serials, ids, sizes, codes)
+    _save(folder, serial=serials, id=ids, size=sizes, codes=codes)
 
 
-def _save(
-    folder: Path,
-    serials: NDArray[np.int64],
-    ids: NDArray[np.bytes_],
-    sizes: NDArray[np.int32],
-    codes: NDArray[np.int32],
-) -> None:
-    np.save(folder / "serial.npy", serials)
-    np.save(folder / "id.npy", ids)
-    np.save(folder / "size.npy", sizes)
-    np.save(folder / "by_id.npy", np.argsort(ids, kind="stable").astype(np.int32))
-    np.save(folder / "codes.npy", codes)
+def _save(folder: Path, **columns: NDArray[Any]) -> None:
+    columns["by_id"] = np.argsort(columns["id"], kind="stable").astype(np.int32)
+    for name, column in columns.items():
+        np.save(folder / f"{name}.npy", column)

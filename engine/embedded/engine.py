@@ -100,13 +100,13 @@ class EmbeddedEngine:
     @damage_check
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         counts = Counter(terms[:MOST_TERMS])
-        return self._search(fulltext.any_term(counts.items()), k, filters) if counts else []
+        return self._search(fulltext.any_of(counts.items()), k, filters) if counts else []
 
     @damage_check
     def fuzzy(self, text: str, k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:
         words = fulltext.words_of(text)[:MOST_TERMS]
         clauses = list(expand(self._vocabulary, self._searcher, words))
-        return self._search(fulltext.any_of(WORDS, clauses), k, filters) if clauses else []
+        return self._search(fulltext.any_of(clauses, WORDS), k, filters) if clauses else []
 
     @damage_check
     def as_written(self, text: str, k: int, filters: Filters = NO_FILTERS, *, fuzziness: int = 0) -> Sequence[Hit]:
@@ -114,7 +114,7 @@ class EmbeddedEngine:
         if fuzziness:
             return self.fuzzy(text, k, filters)
         counts = Counter(fulltext.words_of(text)[:MOST_TERMS])
-        return self._search(fulltext.any_of(WORDS, counts.items()), k, filters) if counts else []
+        return self._search(fulltext.any_of(counts.items(), WORDS), k, filters) if counts else []
 
     @damage_check
     def spellings(self, word: str) -> dict[str, int]:

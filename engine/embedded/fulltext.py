@@ -154,27 +154,12 @@ class Bodies:
     def function(self, position: int) -> Function:
         """The whole record."""
         ((id, address),) = self._table.entries(np.array([position]))
-        texts, _, rest = self._body(position).partition(b"\n")
-        original, docstring = orjson.loads(texts)
-        code, code_tokens, docstring_tokens, sha = orjson.loads(rest)
-        return from_values(
-            (
-                address.repo,
-                address.path,
-                address.func_name,
-                original,
-                address.language,
-                original if code is None else code,
-                tuple(code_tokens),
-                docstring,
-                tuple(docstring_tokens),
-                sha,
-                self._table.partition(position),
-                address.url,
-                address.kind,
-                id,
-            )
-        )
+        texts, parts = map(orjson.loads, self._body(position).split(b"\n"))
+        (original, docstring), (code, code_tokens, docstring_tokens, sha) = texts, parts
+        repo, path, name, language, url, kind = address
+        whole = (repo, path, name, original, language, original if code is None else code, tuple(code_tokens))
+        rest = (docstring, tuple(docstring_tokens), sha, self._table.partition(position), url, kind, id)
+        return from_values(whole + rest)
 
     def _body(self, position: int) -> bytes:
         if self._addresses is None:  # a generation in the making
@@ -207,21 +192,14 @@ def words_of(text: str) -> list[str]:
     return [word for word in WORD.findall(text.lower()) if len(word.encode()) < LONGEST_WORD]
 
 
-def any_term(weights: Iterable[tuple[str, float]]) -> Query:
-    """Any of these terms, each in the field of its kind."""
-    return Query.boolean_query(
-        [(Occur.Should, _term(SHAPES if term.startswith(MARK) else TERMS, term, weight)) for term, weight in weights]
-    )
-
-
-def any_of(field: str, weights: Iterable[tuple[str, float]]) -> Query:
-    """Any of these terms, each with its weight."""
-    return Query.boolean_query([(Occur.Should, _term(field, term, weight)) for term, weight in weights])
-
-
-def _term(field: str, term: str, weight: float) -> Query:
-    query = Query.term_query(SCHEMA, field, term, FREQUENCIES)
-    return query if weight == 1 else Query.boost_query(query, weight)
+def any_of(weights: Iterable[tuple[str, float]], field: str = "") -> Query:
+    """Any of these terms, each with its weight, in this field or in the field of its kind."""
+    queries = []
+    for term, weight in weights:
+        own_field = field or (SHAPES if term.startswith(MARK) else TERMS)
+        query = Query.term_query(SCHEMA, own_field, term, FREQUENCIES)
+        queries.append((Occur.Should, query if weight == 1 else Query.boost_query(query, weight)))
+    return Query.boolean_query(queries)
 
 
 def name_query(name: str) -> Query:

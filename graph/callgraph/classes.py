@@ -167,10 +167,6 @@ class Classes:
         """Whether a base lies outside this repository, so the class may have members that are not known."""
         return any(holder in self.unresolved for holder in self.with_bases(node))
 
-    def owner_in(self, file: File, name: str) -> int | None:
-        """The class that a file means by this name when it defines members of it."""
-        return self._owner(file, name)
-
     def member(self, node: int, name: str) -> int | None:
         """A member of a class: from the same file first, then its other parts, then its bases, nearest first.
 
@@ -210,7 +206,7 @@ class Classes:
     def _add_member(self, file: File, name: str, node: int) -> None:
         """Adds a member to its class."""
         outer, _, last = name.rpartition(".")
-        owner = self._owner(file, outer) if outer else None
+        owner = self.owner_in(file, outer) if outer else None
         if owner is not None and owner != node:
             self.owner[node] = owner
             if file.types.get(name) == PRIVATE and not self._lines[self.first(owner)]:
@@ -218,8 +214,8 @@ class Classes:
             self.members[owner].setdefault(last, node)
             self._gathered[self.first(owner)].setdefault(last, node)
 
-    def _owner(self, file: File, name: str) -> int | None:
-        """The class that owns a member: in this file, or elsewhere if the language allows it."""
+    def owner_in(self, file: File, name: str) -> int | None:
+        """The class whose members a file defines under this name: its own, or elsewhere if the language allows it."""
         here = file.nodes.get(name)
         if here is not None:
             return here

@@ -15,7 +15,7 @@ import numpy as np
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import is_re_export, module_of
-from treeline.graph.callgraph.storage import FORMAT, WITHOUT_BASES, Array, strings_of, unpack
+from treeline.graph.callgraph.storage import FORMAT, Array, strings_of, unpack
 from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, NodeKind, Relation
 
 Direction = Literal["in", "out"]
@@ -53,10 +53,10 @@ class CallGraph:
 
     def __init__(self, data: bytes) -> None:
         arrays = unpack(data)
-        if int(arrays.get("format", [0])[0]) not in (FORMAT, WITHOUT_BASES):
+        if int(arrays.get("format", [0])[0]) != FORMAT:
             raise InputError("the index's call graph was made by another version of Treeline", "index it again")
         self._names, self._lasts = strings_of("names", arrays), strings_of("lasts", arrays)
-        self._bases = strings_of("bases", arrays) if "bases.ends" in arrays else None
+        self._bases = strings_of("bases", arrays)
         self._repos, self._paths = strings_of("repos", arrays), strings_of("paths", arrays)
         self._languages, self._hows = list(strings_of("languages", arrays)), list(strings_of("hows", arrays))
         self._file_repo, self._file_language = arrays["file_repo"], arrays["file_language"]
@@ -145,11 +145,10 @@ class CallGraph:
         """
         query = _with_dots(base)
         last = query.rpartition(".")[2]
-        nodes = [] if self._bases is None else self._bases.holding(last, len(last), sys.maxsize)
         return [
             node
-            for node in nodes
-            if any(_ends(name, query) or name == last for name in map(_with_dots, self._written_bases(node)))
+            for node in self._bases.holding(last, len(last), sys.maxsize)
+            if any(_ends(name, query) or name == last for name in map(_with_dots, self._bases[node].split("\n")))
             and (not repo or self._repo(node) == repo)
         ]
 
@@ -222,9 +221,6 @@ class CallGraph:
         ends, *columns = self._edges[direction]
         counts, places = _list_items(ends, nodes)
         return np.repeat(nodes, counts), tuple(column[places] for column in columns)
-
-    def _written_bases(self, node: int) -> list[str]:
-        return self._bases[node].split("\n") if self._bases is not None else []
 
     def _with_last(self, name: str) -> Sequence[int]:
         last = name.rpartition(".")[2].lower()

@@ -69,12 +69,10 @@ class Imports:
         """The meaning of a path such as `crate::routing::get`, and how many parts after the first it used."""
         for length in range(len(parts), 0, -1):
             module = self._rust_module(file, parts[:length])
-            if module is None:
-                continue
-            if length == len(parts):
+            if module is not None and length == len(parts):
                 return Scope(files=(module,), how=BY_IMPORT), length - 1
-            scope = self.export(module, parts[length])
-            return (scope if scope is not None else Scope(outside=True)), length
+            if module is not None:
+                return self.export(module, parts[length]) or Scope(outside=True), length
         return None
 
     def _rust_module(self, file: File, parts: Sequence[str]) -> File | None:
@@ -222,18 +220,11 @@ class Modules:
 
     def files(self, language: str, importer: str, module: str) -> list[str]:
         """The files of `module` as the file `importer` imports it; none if it is from outside."""
-        if not module:
-            return []
-        if language == "python":
-            return self._python(importer, module)
-        if language in ("javascript", "typescript"):
-            return self._script(importer, module)
-        if language == "go":
-            return self._go(module)
-        if language == "rust":
-            return self._rust(importer, module)
-        if language == "dart":
-            return self._dart(importer, module)
+        rules = {"python": self._python, "javascript": self._script, "rust": self._rust, "dart": self._dart}
+        if not module or language == "go":
+            return self._go(module) if module else []
+        if rule := rules.get(dialect(language)):
+            return rule(importer, module)
         return self._by_tail(module.replace("\\", ".").replace("/", ".").strip("."))
 
     def _python(self, importer: str, module: str) -> list[str]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import builtins
 import re
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from posixpath import dirname
 
 from treeline.corpus.frozen import frozen
@@ -29,79 +31,19 @@ from treeline.graph.callgraph.storage import (
 )
 from treeline.graph.references import MAKES, PRIVATE, last_of
 
-_PYTHON_TYPES: tuple[type, ...] = (str, bytes, list, dict, set, tuple, int, float, object)
-_PYTHON_METHODS = frozenset(name for kind in _PYTHON_TYPES for name in dir(kind))
-_FILES = frozenset("read write close open seek flush readline readlines writelines tell".split())
-
-# The C library. A program may still define one of these, for systems that lack it.
-LIBC = frozenset(
-    """printf fprintf sprintf snprintf vprintf vfprintf vsnprintf scanf sscanf malloc calloc realloc free memcpy
-    memmove memset memcmp memchr strlen strcpy strncpy strcat strncat strcmp strncmp strchr strrchr strstr strdup
-    strndup strtol strtoul strtod atoi atol exit abort assert open close read write lseek fopen fclose fread
-    fwrite fgets fputs puts getenv setenv qsort bsearch time gmtime localtime mktime socket bind listen accept
-    connect send recv poll select fork execvp wait waitpid kill signal pipe dup dup2 fcntl ioctl stat fstat lstat
-    mkdir rmdir unlink rename getpid usleep sleep nanosleep isdigit isalpha isspace tolower toupper errno sizeof
-    offsetof va_start va_end va_arg swap move min max strnlen strtok strsep strlcpy strlcat basename dirname mmap
-    munmap perror sendfile getrandom preadv pwritev copy_file_range statx recvmmsg sendmmsg dup3 accept4 get size
-    begin end""".split()
+# The names of languages and their libraries.
+NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
+BUILTINS, COMMON_METHODS, ALIASES = (
+    {language: frozenset(text.split()) for language, text in NAMES[table].items()}
+    for table in ("builtins", "common_methods", "aliases")
 )
+LIBC = BUILTINS["c"]
+BUILTINS |= {"python": frozenset(dir(builtins)), "cpp": LIBC, "objc": LIBC}
+COMMON_METHODS["python"] |= {
+    name for kind in (str, bytes, list, dict, set, tuple, int, float, object) for name in dir(kind)
+}
+FOREIGN = ALIASES["python"] | BUILTINS["python"] | sys.stdlib_module_names
 SYSTEM = re.compile(r"(?:sem|epoll|pthread|clock|posix|sched|inotify|io_uring|inet)_")
-BUILTINS: dict[str, frozenset[str]] = {
-    "python": frozenset(dir(builtins)),
-    "javascript": frozenset(
-        "require parseInt parseFloat isNaN setTimeout setInterval clearTimeout clearInterval fetch alert encodeURI "
-        "encodeURIComponent decodeURI decodeURIComponent Array Object String Number Boolean Date Error TypeError "
-        "Promise Map Set WeakMap Symbol RegExp Proxy JSON Math Buffer".split()
-    ),
-    "go": frozenset(
-        "append cap close complex copy delete imag len make max min new panic print println real recover string int "
-        "int8 int16 int32 int64 uint uint8 uint16 uint32 uint64 byte rune float32 float64 bool error any".split()
-    ),
-    "ruby": frozenset(
-        "puts print p raise require require_relative attr_accessor attr_reader attr_writer include extend private "
-        "protected public lambda proc loop format sprintf gets rand sleep block_given? freeze".split()
-    ),
-    "php": frozenset(
-        "count strlen isset empty array_map array_filter array_merge array_keys array_values in_array implode explode "
-        "sprintf printf str_replace substr strpos trim is_array is_string is_null intval json_encode json_decode "
-        "Exception array".split()
-    ),
-    "c": LIBC,
-    "cpp": LIBC,
-    "objc": LIBC,
-    "java": frozenset("String Integer Long Double Float Boolean Object List Map Set Exception".split()),
-}
-
-# On a receiver of unknown type, a method of this name most likely belongs to a built-in type.
-COMMON_METHODS: dict[str, frozenset[str]] = {
-    "python": _PYTHON_METHODS | _FILES,
-    "javascript": frozenset(
-        "push pop shift unshift slice splice map filter reduce forEach find findIndex indexOf includes join concat "
-        "sort reverse some every keys values entries then catch finally apply call bind toString valueOf split replace "
-        "hasOwnProperty match test exec trim toLowerCase toUpperCase charAt substring substr startsWith endsWith get "
-        "set has delete add clear log error warn on once emit addEventListener appendChild setAttribute".split()
-    ),
-    "java": frozenset(
-        "equals hashCode toString getClass add remove get set put size isEmpty contains containsKey keySet values "
-        "entrySet iterator next hasNext append length charAt substring indexOf split trim stream map filter collect "
-        "forEach format valueOf parseInt println print close read write flush getMessage getName".split()
-    ),
-    "ruby": frozenset(
-        "each map select reject inject reduce first last push pop size length empty? nil? to_s to_i to_a to_sym new "
-        "join split gsub sub strip merge keys values key? include? sort sort_by dup freeze call send respond_to? "
-        "is_a? class any? all? find detect flatten compact uniq zip puts write read close".split()
-    ),
-    "go": frozenset("Error String Close Read Write Lock Unlock RLock RUnlock Add Done Wait Len Printf Println".split()),
-    "php": frozenset("get set add remove has count format getMessage".split()),
-}
-
-STANDARD_MODULES = frozenset(sys.stdlib_module_names)
-# Usual aliases of Python libraries, for code without its imports (CodeSearchNet has only functions).
-POPULAR_ALIASES = frozenset(
-    "np pd plt tf nn torch F K sp sns sk cv2 nx mpl scipy numpy pandas requests yaml click flask django six logger log "
-    "logging cls_ boto3 tqdm bs4 etree ET ast ctx sympy theano keras sqlalchemy jsonschema pytest mock".split()
-)
-
 
 SELF = frozenset({"self", "cls", "this", "$this", "static", "@", "Self"})
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl")
@@ -435,9 +377,7 @@ class Resolver:
 
     def _foreign(self, file: File, name: str) -> bool:
         """Whether a receiver is a module of the standard library or of a well-known package."""
-        if dialect(file.language) != "python":
-            return name in BUILTINS.get(dialect(file.language), ())
-        return name in STANDARD_MODULES or name in POPULAR_ALIASES or name in BUILTINS["python"]
+        return name in (FOREIGN if file.language == "python" else BUILTINS.get(dialect(file.language), ()))
 
 
 def _value_of(scope: Scope, how: str = "") -> Value:

@@ -96,10 +96,12 @@ def strings_of(name: str, arrays: Mapping[str, Array]) -> Strings:
 
 
 FORMAT = 2  # raised when the arrays change, to tell an older index from a broken one
-WITHOUT_BASES = 1  # the previous format, without the names of unresolved bases
-NODES = ("node_kind", "node_line")
-LISTS = ("members", "ids", "out", "in")  # lists per node: one array of ends, and the arrays of their items
+DTYPES: dict[str, DTypeLike] = {"node_kind": np.uint8, "node_line": np.int32}  # one value per node
 EDGES = ("nodes", "relations", "hows")
+# Lists per node (of `paths`: per file), each with an array of ends: the arrays of their items.
+LISTS = {name: (f"{name}.text",) for name in ("names", "bases", "paths")}
+LISTS |= {"members": ("members",), "ids": ("ids",)}
+LISTS |= {name: tuple(f"{name}.{part}" for part in EDGES) for name in ("out", "in")}
 POINTING = frozenset({"members", "out.nodes", "in.nodes"})  # arrays that hold node numbers
 
 
@@ -162,19 +164,17 @@ def assemble(parts: Iterable[Part]) -> bytes:
         "file_language": _join([_language_codes(part.arrays, languages) for part in in_order], np.int16),
         "node_file": _join([part.arrays["node_file"] for part in in_order], np.int32, file_at),
     }
-    for name in ("names", "bases", "paths"):
-        whole[f"{name}.text"] = _join([part.arrays[f"{name}.text"] for part in in_order], np.uint8)
-        whole[f"{name}.ends"] = _join_ends([part.arrays[f"{name}.ends"] for part in in_order])
-    for name in NODES:
-        whole[name] = _join([part.arrays[name] for part in in_order], np.uint8 if name == "node_kind" else np.int32)
-    for name in LISTS:
-        whole[f"{name}.ends"] = _join_ends([part.arrays[f"{name}.ends"] for part in in_order])
-        for items in _list_columns(name):
+    for name, dtype in DTYPES.items():
+        whole[name] = _join([part.arrays[name] for part in in_order], dtype)
+    for name, columns in LISTS.items():
+        counts = [np.diff(part.arrays[f"{name}.ends"]) for part in in_order]
+        whole[f"{name}.ends"] = ends_of(np.concatenate([np.zeros(0, dtype=np.int64), *counts]))
+        for items in columns:
             dtype = "S16" if items == "ids" else np.int32 if items in POINTING else np.uint8
             shifts = node_at if items in POINTING else None
             whole[items] = _join([part.arrays[items] for part in in_order], dtype, shifts)
-    counts = np.diff(whole["ids.ends"])
-    whole["ids.node"] = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    id_counts = np.diff(whole["ids.ends"])
+    whole["ids.node"] = np.repeat(np.arange(len(id_counts), dtype=np.int32), id_counts)
     whole["ids.order"] = np.argsort(whole["ids"], kind="stable").astype(np.int32)
     return pack(whole | _by_last_name(strings_of("names", whole)))
 
@@ -202,36 +202,21 @@ def _cut(arrays: Mapping[str, Array], nodes: slice, files: slice) -> Arrays:
         "file_language": arrays["file_language"][files],
         "node_file": arrays["node_file"][nodes] - np.int32(files.start),
     }
-    for name, some in (("names", nodes), ("bases", nodes), ("paths", files)):
-        result |= _cut_list(arrays, f"{name}.ends", (f"{name}.text",), some)
-    for name in NODES:
-        result[name] = arrays[name][nodes]
-    for name in LISTS:
-        result |= _cut_list(arrays, f"{name}.ends", _list_columns(name), nodes)
+    result |= {name: arrays[name][nodes] for name in DTYPES}
+    for name, columns in LISTS.items():
+        some = files if name == "paths" else nodes
+        ends = arrays[f"{name}.ends"][some.start : some.stop + 1]
+        result[f"{name}.ends"] = ends - ends[0]
+        for items in columns:
+            values = arrays[items][int(ends[0]) : int(ends[-1])]
+            result[items] = values - np.int32(some.start) if items in POINTING else values
     return result
-
-
-def _cut_list(arrays: Mapping[str, Array], ends_name: str, columns: Sequence[str], some: slice) -> Arrays:
-    ends = arrays[ends_name][some.start : some.stop + 1]
-    result: Arrays = {ends_name: ends - ends[0]}
-    for name in columns:
-        values = arrays[name][int(ends[0]) : int(ends[-1])]
-        result[name] = values - np.int32(some.start) if name in POINTING else values
-    return result
-
-
-def _list_columns(name: str) -> tuple[str, ...]:
-    return tuple(f"{name}.{part}" for part in EDGES) if name in ("out", "in") else (name,)
 
 
 def _join(pieces: Sequence[Array], dtype: DTypeLike, shifts: Array | None = None) -> Array:
     if shifts is not None:
         pieces = [piece + shift for piece, shift in zip(pieces, shifts, strict=False)]
     return np.concatenate([np.zeros(0, dtype=dtype), *pieces]).astype(dtype)
-
-
-def _join_ends(pieces: Sequence[Array]) -> Array:
-    return ends_of(np.concatenate([np.zeros(0, dtype=np.int64), *(np.diff(piece) for piece in pieces)]))
 
 
 def _language_codes(arrays: Arrays, languages: Sequence[str]) -> Array:

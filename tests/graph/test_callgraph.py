@@ -13,7 +13,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address, function_id
 from treeline.graph.callgraph import CallGraph, load
 from treeline.graph.callgraph.build import build
-from treeline.graph.callgraph.storage import WITHOUT_BASES, pack, split, unpack
+from treeline.graph.callgraph.storage import pack
 from treeline.graph.references import FileFacts, Import, Reference, Relation, Symbol
 
 RELATIONS: tuple[Relation, ...] = ("calls", "extends", "implements", "uses")
@@ -288,16 +288,6 @@ def test_classes_are_known_by_a_base_from_elsewhere() -> None:
     assert names(found, found.naming("json.Encoder")) == {"a.py:A", "a.py:B"}  # a bare name may be either
     assert names(found, found.naming("Encoder", "o/other")) == {"b.py:E"}
     assert found.naming("A") == []  # resolved: an edge says so
-
-
-def test_a_graph_without_the_names_of_bases_still_opens() -> None:
-    arrays = dict(unpack(build([facts("a.py", "A:class f g", "A-extends>Encoder f>g")], [])))
-    before = {name: array for name, array in arrays.items() if not name.startswith("bases.")}
-    stored = pack(before | {"format": np.array([WITHOUT_BASES], dtype=np.int32)})
-    found = load(stored)
-    assert callers(found, "g") == {"a.py:f"}
-    assert found.naming("Encoder") == []
-    assert split(stored) == {}  # the next load that changes something resolves all of it anew
 
 
 def test_a_name_can_be_narrowed_to_a_repository() -> None:
