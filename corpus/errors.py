@@ -45,8 +45,7 @@ class IndexOutdated(InputError):
 
     def __init__(self, where: str, version: int, read: int) -> None:
         super().__init__(
-            f"{where} was written by another version of Treeline (format {version}, this one reads {read})",
-            REBUILD,
+            f"{where} was written by another version of Treeline (format {version}, this one reads {read})", REBUILD
         )
 
 

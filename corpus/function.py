@@ -17,18 +17,7 @@ from treeline.corpus.frozen import frozen
 LINES_IN_URL = re.compile(r"#L(\d{1,9})(?:-L?(\d{1,9}))?$")
 
 # The kinds of units. `file` is the text of a file outside its definitions, `section` a part of a document.
-KINDS = (
-    "function",
-    "method",
-    "class",
-    "interface",
-    "type",
-    "enum",
-    "constant",
-    "file",
-    "section",
-    "config",
-)
+KINDS = ("function", "method", "class", "interface", "type", "enum", "constant", "file", "section", "config")
 
 
 class Address(NamedTuple):

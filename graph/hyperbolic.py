@@ -46,10 +46,7 @@ def points(x: Floats) -> Points:
 def polar(length: Floats, angle: Floats) -> Points:
     """The points of the disk at that hyperbolic distance and angle from the centre."""
     radius = np.tanh(length / 2)
-    return Points(
-        np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1),
-        1.0 / np.cosh(length / 2) ** 2,
-    )
+    return Points(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1), 1.0 / np.cosh(length / 2) ** 2)
 
 
 def distance(a: Points, b: Points) -> Floats:

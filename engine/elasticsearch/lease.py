@@ -21,11 +21,7 @@ DEAD_AFTER_SECONDS = 60.0  # without a heartbeat: several in a row were not sent
 SETTINGS = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": True}
 MAPPINGS = {
     "dynamic": "strict",
-    "properties": {
-        "host": {"type": "keyword"},
-        "process": {"type": "keyword"},
-        "at": {"type": "double"},
-    },
+    "properties": {"host": {"type": "keyword"}, "process": {"type": "keyword"}, "at": {"type": "double"}},
 }
 
 

@@ -15,14 +15,7 @@ from treeline.engine.elasticsearch.engine import ElasticsearchEngine, read_artif
 from treeline.engine.elasticsearch.lease import Lease
 from treeline.engine.elasticsearch.mapping import FORMAT, ROLLED_BACK, info_of
 from treeline.engine.elasticsearch.writer import ElasticsearchWriter, flip_alias
-from treeline.engine.names import (
-    alias_name,
-    check_name,
-    index_name,
-    newest_before,
-    parse_index_name,
-    prunable,
-)
+from treeline.engine.names import alias_name, check_name, index_name, newest_before, parse_index_name, prunable
 from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 log = logging.getLogger(__name__)

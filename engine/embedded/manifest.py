@@ -154,9 +154,7 @@ class Health:
                 raise IndexDamaged(str(self._folder), file)
 
 
-def damage_check(
-    method: Callable[Concatenate[Any, Params], Result],
-) -> Callable[Concatenate[Any, Params], Result]:
+def damage_check(method: Callable[Concatenate[Any, Params], Result]) -> Callable[Concatenate[Any, Params], Result]:
     """Raises `IndexDamaged` instead of an answer, or a traceback, from a damaged file.
 
     For methods of objects with a `health`; where that is None, nothing is checked.

@@ -20,15 +20,7 @@ from posixpath import dirname
 from treeline.corpus.frozen import frozen
 from treeline.graph.callgraph.classes import ONE_SCOPE, SPREAD, Classes, File, Packages
 from treeline.graph.callgraph.imports import RUST_PATHS, Imports, Modules, Scope, dialect
-from treeline.graph.callgraph.storage import (
-    BY_IMPORT,
-    BY_TYPE,
-    ONLY_ONE,
-    OWN_CLASS,
-    POSSIBLE,
-    SAME_FILE,
-    SAME_PACKAGE,
-)
+from treeline.graph.callgraph.storage import BY_IMPORT, BY_TYPE, ONLY_ONE, OWN_CLASS, POSSIBLE, SAME_FILE, SAME_PACKAGE
 from treeline.graph.references import MAKES, PRIVATE, last_of
 
 # The names of languages and their libraries.

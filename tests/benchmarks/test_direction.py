@@ -34,7 +34,7 @@ def is_not_empty(box):
 
 def lonely(box):
     return box
-""",
+"""
 }
 
 

@@ -28,7 +28,7 @@ def five():
 def six():
     raise OSError("too short")
     raise OSError("a value of %s is not allowed")
-""",
+"""
 }
 
 

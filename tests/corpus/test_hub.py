@@ -132,12 +132,7 @@ def test_a_folder_of_sentence_transformers_own_is_the_cache(tmp_path: Path, monk
 
 @pytest.mark.parametrize(
     ("variable", "below"),
-    [
-        ("HF_HUB_CACHE", ""),
-        ("HUGGINGFACE_HUB_CACHE", ""),
-        ("HF_HOME", "hub"),
-        ("XDG_CACHE_HOME", "huggingface/hub"),
-    ],
+    [("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "hub"), ("XDG_CACHE_HOME", "huggingface/hub")],
 )
 def test_the_cache_is_where_the_library_keeps_it(variable: str, below: str, tmp_path: Path) -> None:
     (tmp_path / "home" / below / "models--some--model").mkdir(parents=True)

@@ -62,12 +62,7 @@ def test_no_more_than_asked_for_and_ties_in_order() -> None:
 @settings(max_examples=200, deadline=None)
 def test_a_question_is_hashed_as_scikit_learn_hashes_the_functions(terms: list[str]) -> None:
     hashing = HashingVectorizer(
-        n_features=COLUMNS,
-        ngram_range=(1, 2),
-        token_pattern=r"\S+",
-        lowercase=False,
-        norm=None,
-        alternate_sign=False,
+        n_features=COLUMNS, ngram_range=(1, 2), token_pattern=r"\S+", lowercase=False, norm=None, alternate_sign=False
     )
     counts = hashing.transform([" ".join(terms)]).tocoo()
     assert columns(terms) == dict(zip(counts.col.tolist(), counts.data.tolist(), strict=True))

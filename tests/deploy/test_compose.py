@@ -192,32 +192,25 @@ def test_scripts_parse_stop_at_the_first_error_and_may_be_run(script: Path) -> N
     assert script.stat().st_mode & 0o111
 
 
-def command() -> list[str] | None:
-    if shutil.which("docker-compose"):
-        return ["docker-compose"]
-    if shutil.which("docker") and not subprocess.run(["docker", "compose", "version"], capture_output=True).returncode:
-        return ["docker", "compose"]
-    return None
+def composed(tmp_path: Path, environment: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What compose says to the file; skipped where there is none: the structure above is checked without it."""
+    words = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
+    if not shutil.which(words[0]) or subprocess.run([*words, "version"], capture_output=True).returncode:
+        pytest.skip("no docker compose here")
+    (tmp_path / "env").write_text(environment, encoding="utf-8")
+    command = [*words, "--env-file", str(tmp_path / "env"), "--file", str(FILE), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
 
 @pytest.mark.parametrize("profiles", [[], ["--profile", "cluster"]], ids=["one node", "cluster"])
 def test_compose_itself_accepts_the_file(profiles: list[str], tmp_path: Path) -> None:
-    if not (compose_command := command()):
-        pytest.skip("no docker compose here: the structure above is checked without it")
-    secrets = {name: "x" * 32 for name, value in example.items() if not value}
-    (tmp_path / "env").write_text("".join(f"{name}={value}\n" for name, value in secrets.items()), encoding="utf-8")
-    arguments = ["--env-file", str(tmp_path / "env"), "--file", str(FILE), *profiles, "config", "--services"]
-    done = subprocess.run([*compose_command, *arguments], capture_output=True, text=True, timeout=240)
+    secrets = "".join(f"{name}={'x' * 32}\n" for name, value in example.items() if not value)
+    done = composed(tmp_path, secrets, *profiles, "config", "--services")
     assert done.returncode == 0, done.stderr
-    nodes = NODES if profiles else {"elasticsearch"}
-    assert set(done.stdout.split()) & NODES == nodes
+    assert set(done.stdout.split()) & NODES == (NODES if profiles else {"elasticsearch"})
 
 
 def test_compose_refuses_to_start_without_passwords(tmp_path: Path) -> None:
-    if not (compose_command := command()):
-        pytest.skip("no docker compose here")
-    (tmp_path / "env").touch()
-    arguments = ["--env-file", str(tmp_path / "env"), "--file", str(FILE), "config", "--quiet"]
-    done = subprocess.run([*compose_command, *arguments], capture_output=True, text=True, timeout=240)
+    done = composed(tmp_path, "", "config", "--quiet")
     assert done.returncode != 0
     assert "set it in .env" in done.stderr

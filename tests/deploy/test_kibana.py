@@ -18,82 +18,41 @@ objects: list[dict[str, Any]] = [
 ]
 by_key = {(each["type"], each["id"]): each for each in objects}
 
-SOURCE = {"type": "object", "required": ["searchSourceJSON"], "properties": {"searchSourceJSON": {"type": "string"}}}
+TEXT, LIST, THING, YES_OR_NO = ({"type": kind} for kind in ("string", "array", "object", "boolean"))
+
+
+def shape(required: str, **properties: object) -> dict[str, Any]:
+    return {"type": "object", "required": required.split(), "properties": properties, "additionalProperties": False}
+
+
+SOURCE = shape("searchSourceJSON", searchSourceJSON=TEXT)
+NAMES = {"title": TEXT, "description": TEXT}
 # What Kibana's documentation of the saved objects API and of data views requires of each kind.
-ATTRIBUTES: dict[str, dict[str, Any]] = {
-    "index-pattern": {
-        "required": ["title"],
-        "properties": {
-            "title": {"type": "string"},
-            "name": {"type": "string"},
-            "allowHidden": {"type": "boolean"},
-            "fieldAttrs": {"type": "string"},
-        },
-        "additionalProperties": False,
-    },
-    "search": {
-        "required": ["title", "columns", "sort", "kibanaSavedObjectMeta"],
-        "properties": {
-            "title": {"type": "string"},
-            "description": {"type": "string"},
-            "columns": {"type": "array", "items": {"type": "string"}},
-            "sort": {"type": "array"},
-            "grid": {"type": "object"},
-            "hideChart": {"type": "boolean"},
-            "isTextBasedQuery": {"type": "boolean"},
-            "timeRestore": {"type": "boolean"},
-            "kibanaSavedObjectMeta": SOURCE,
-        },
-        "additionalProperties": False,
-    },
-    "visualization": {
-        "required": ["title", "visState", "uiStateJSON", "version", "kibanaSavedObjectMeta"],
-        "properties": {
-            "title": {"type": "string"},
-            "description": {"type": "string"},
-            "visState": {"type": "string"},
-            "uiStateJSON": {"type": "string"},
-            "version": {"const": 1},
-            "kibanaSavedObjectMeta": SOURCE,
-        },
-        "additionalProperties": False,
-    },
-    "dashboard": {
-        "required": ["title", "panelsJSON", "optionsJSON", "timeRestore", "kibanaSavedObjectMeta"],
-        "properties": {
-            "title": {"type": "string"},
-            "description": {"type": "string"},
-            "panelsJSON": {"type": "string"},
-            "optionsJSON": {"type": "string"},
-            "timeRestore": {"const": False},
-            "version": {"const": 1},
-            "kibanaSavedObjectMeta": SOURCE,
-        },
-        "additionalProperties": False,
-    },
-}
-SAVED_OBJECT = {
-    "type": "object",
-    "required": ["type", "id", "attributes", "references", "coreMigrationVersion", "typeMigrationVersion"],
-    "properties": {
-        "type": {"enum": list(ATTRIBUTES)},
-        "id": {"type": "string", "pattern": "^treeline-[a-z-]+$"},
-        "attributes": {"type": "object"},
-        "references": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "type", "id"],
-                "properties": {"name": {"type": "string"}, "type": {"type": "string"}, "id": {"type": "string"}},
-                "additionalProperties": False,
-            },
-        },
-        "coreMigrationVersion": {"const": "8.8.0"},
-        "typeMigrationVersion": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
-        "managed": {"type": "boolean"},
-    },
-    "additionalProperties": False,
-}
+ATTRIBUTES = {
+    "index-pattern": shape("title", title=TEXT, name=TEXT, allowHidden=YES_OR_NO, fieldAttrs=TEXT),
+    "search": shape(
+        "title columns sort kibanaSavedObjectMeta", **NAMES, columns=LIST | {"items": TEXT}, sort=LIST, grid=THING,
+        hideChart=YES_OR_NO, isTextBasedQuery=YES_OR_NO, timeRestore=YES_OR_NO, kibanaSavedObjectMeta=SOURCE,
+    ),
+    "visualization": shape(
+        "title visState uiStateJSON version kibanaSavedObjectMeta",
+        **NAMES, visState=TEXT, uiStateJSON=TEXT, version={"const": 1}, kibanaSavedObjectMeta=SOURCE,
+    ),
+    "dashboard": shape(
+        "title panelsJSON optionsJSON timeRestore kibanaSavedObjectMeta", **NAMES, panelsJSON=TEXT, optionsJSON=TEXT,
+        timeRestore={"const": False}, version={"const": 1}, kibanaSavedObjectMeta=SOURCE,
+    ),
+}  # fmt: skip
+SAVED_OBJECT = shape(
+    "type id attributes references coreMigrationVersion typeMigrationVersion",
+    type={"enum": list(ATTRIBUTES)},
+    id=TEXT | {"pattern": "^treeline-[a-z-]+$"},
+    attributes=THING,
+    references=LIST | {"items": shape("name type id", name=TEXT, type=TEXT, id=TEXT)},
+    coreMigrationVersion={"const": "8.8.0"},
+    typeMigrationVersion=TEXT | {"pattern": r"^\d+\.\d+\.\d+$"},
+    managed=YES_OR_NO,
+)
 
 
 def test_the_stored_file_is_what_the_maker_makes() -> None:
@@ -115,7 +74,7 @@ def test_there_is_a_data_view_some_searches_and_a_dashboard() -> None:
 @pytest.mark.parametrize("saved", objects, ids=lambda each: each["id"])
 def test_each_object_has_the_documented_shape(saved: dict[str, Any]) -> None:
     jsonschema_rs.validate(SAVED_OBJECT, saved)
-    jsonschema_rs.validate({"type": "object", **ATTRIBUTES[saved["type"]]}, saved["attributes"])
+    jsonschema_rs.validate(ATTRIBUTES[saved["type"]], saved["attributes"])
 
 
 @pytest.mark.parametrize("saved", objects, ids=lambda each: each["id"])

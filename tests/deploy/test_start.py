@@ -2,14 +2,13 @@
 
 import json
 import re
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmarks.http import children
-from tests.service_process import TIMEOUT_S, service
+from tests.service_process import service
+from tests.waiting import until
 from treeline.service.http.keys import KeyRing
 
 CODE = '''def tame_llamas(herd):
@@ -119,10 +118,3 @@ def test_where_everybody_needs_a_key_and_there_is_none_the_log_says_how_to_make_
     [told] = [line for line in running.log().splitlines() if "KEYS_REQUIRED" in line]
     assert json.loads(told)["level"] == "warning"
     assert "nobody is answered; make one with: treeline keys create NAME" in told
-
-
-def until(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + TIMEOUT_S
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.05)

@@ -33,7 +33,7 @@ def test_distance_is_symmetric_and_points_stay_inside(a: tuple[float, float], b:
 def test_the_triangle_inequality_holds(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> None:
     points = at(a, b, c)
     between = hyperbolic.distances(points, points)
-    assert between[0, 2] <= between[0, 1] + between[1, 2] + 1e-6
+    assert between[0, 2] <= between[0, 1] + between[1, 2] + 1e-3  # digits left at 30 from the centre
 
 
 @given(LENGTHS, ANGLES)

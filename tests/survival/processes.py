@@ -157,11 +157,7 @@ def look(home: Path) -> dict[str, Any]:
             if not engine.artifact(artifact) and not any(artifact in one for one in engine.damaged):
                 raise Failure(f"the artifact {artifact} is missing, and nobody says so")
         _check_vectors(engine)
-        return {
-            "version": versions.pop(),
-            "damaged": list(engine.damaged),
-            "generation": engine.info.generation,
-        }
+        return {"version": versions.pop(), "damaged": list(engine.damaged), "generation": engine.info.generation}
 
 
 def _check_vectors(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpChunk, MadeUpSource, MadeUpUnit, made_up
 from tests.survival.proxy import OUTAGE, WAYS, failing_proxy
-from treeline.corpus.function import Function
 from treeline.engine.elasticsearch import ElasticsearchStore
 from treeline.engine.protocol import Store
 from treeline.ingest.pipeline import LoadOptions, load
@@ -68,28 +68,9 @@ class BrokenChunk(MadeUpChunk):
     """A chunk in which every tenth function has a path longer than the server's longest term (32,766 bytes)."""
 
     def parse(self) -> Parsed:
-        parsed = super().parse()
-        functions = tuple(
-            too_long(function) if number % 10 == 0 else function for number, function in enumerate(parsed.functions)
-        )
-        return Parsed(functions)
-
-
-def too_long(function: Function) -> Function:
-    return Function(
-        function.repo,
-        "folder/" * 6_000 + "file.py",
-        function.func_name,
-        function.original_string,
-        function.language,
-        function.code,
-        (),
-        function.docstring,
-        (),
-        function.sha,
-        function.partition,
-        function.url,
-    )
+        functions = list(super().parse().functions)
+        functions[::10] = [replace(one, path="x" * 40_000) for one in functions[::10]]
+        return Parsed(tuple(functions))
 
 
 class BrokenUnit(MadeUpUnit):

@@ -3,8 +3,6 @@
 import errno
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,53 +20,6 @@ from treeline.engine.embedded import vectors as vector_search
 from treeline.engine.protocol import Filters
 
 MANY = [function(f"f{number}", path=f"{number % 9}.py", line=number + 1) for number in range(600)]
-
-LOADER = """
-import os
-import signal
-import sys
-from pathlib import Path
-from treeline.engine.embedded import EmbeddedStore
-from tests.engine.functions import ENCODER, write
-from tests.engine.embedded.test_store import MANY
-
-steps = 0
-
-def step() -> None:
-    global steps
-    steps += 1
-    if steps == int(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-with EmbeddedStore(Path(sys.argv[1])).begin("x", [ENCODER], "plan") as writer:
-    done = int(writer.resumed or b"0")
-    print("from", done, flush=True)
-    for start in range(done, len(MANY), 50):
-        write(writer, MANY[start : start + 50])
-        step()
-        writer.checkpoint(str(start + 50).encode())
-        step()
-    writer.publish()
-"""
-
-
-def load(home: Path, steps_until_killed: int) -> str:
-    """Run the loader, which kills itself after so many writes and checkpoints; what it said."""
-    command = [sys.executable, "-c", LOADER, str(home), str(steps_until_killed)]
-    root = Path(__file__).parents[3]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=root, timeout=240).stdout
-
-
-def test_a_killed_loader_goes_on_where_it_was_without_duplicates_or_holes(store: EmbeddedStore, tmp_path: Path) -> None:
-    build(store, "x", MANY[:10])
-    assert load(tmp_path, 7) == "from 0\n"
-    assert store.open("x").count() == 10
-    assert load(tmp_path, 3) == "from 150\n"
-    assert store.open("x").count() == 10
-    assert load(tmp_path, 100) == "from 200\n"
-    engine = store.open("x")
-    assert sorted(id for id, _ in engine.addresses()) == sorted(one.id for one in MANY)
-    assert engine.count() == len(MANY) == len(engine.keyword(["valu"], 1_000))
 
 
 def of_two_generations(home: Path) -> EmbeddedStore:

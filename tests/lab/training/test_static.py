@@ -45,10 +45,7 @@ def test_training_writes_an_encoder_that_numpy_runs(tmp_path: Path) -> None:
     assert 0 < scores["answered"] <= 1
     assert any(line.startswith("epoch 1: loss") for line in said)
     taught_again = replace(
-        run,
-        teachers=(str(first),),
-        options=Options(epochs=1, batch=64, depth=8, table_rate=1e-4),
-        runs=2,
+        run, teachers=(str(first),), options=Options(epochs=1, batch=64, depth=8, table_rate=1e-4), runs=2
     )
     said.clear()
     train_encoder(functions, taught_again, tmp_path / "second", said.append)
@@ -78,17 +75,7 @@ def test_a_teacher_learns_which_function_answers(tmp_path: Path) -> None:
         return float(np.mean(similarities.argmax(axis=1) == np.arange(len(functions))))
 
     taught = tmp_path / "taught"
-    order = [
-        "teacher",
-        MINILM,
-        str(source),
-        "--answered",
-        str(asked),
-        "--out",
-        str(taught),
-        "--device",
-        "cpu",
-    ]
+    order = ["teacher", MINILM, str(source), "--answered", str(asked), "--out", str(taught), "--device", "cpu"]
     order += ["--generated", str(generated)]
     said = CliRunner().invoke(train.command, [*order, "--epochs", "12", "--batch", "33", "--rate", "2e-4"])
     assert said.exception is None, said.output

@@ -78,16 +78,7 @@ def test_questions_are_written_as_they_were_learnt(decoder: str, source: Path, t
     never = tmp_path / "never.txt"
     never.write_text("i sell\n", encoding="utf-8")
     out = tmp_path / "written.jsonl.gz"
-    order = [
-        decoder,
-        str(source),
-        "--out",
-        str(out),
-        "--device",
-        "cpu",
-        "--never",
-        str(never),
-    ]
+    order = [decoder, str(source), "--out", str(out), "--device", "cpu", "--never", str(never)]
     order += ["--answered", str(known(by_verb, tmp_path / "asked.jsonl")), "--each", "2"]
     said = CliRunner().invoke(write_questions.command, [*order, "--epochs", "90", "--batch", "11", "--rate", "3e-3"])
     assert said.exception is None, said.output
