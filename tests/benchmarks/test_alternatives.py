@@ -48,30 +48,29 @@ def test_a_docstring_about_something_else_is_no_answer() -> None:
     assert other[0].id not in found.solutions
 
 
-@pytest.mark.parametrize("name", ["_parse_date", "test_date", "date"])
-def test_private_functions_tests_and_single_words_are_no_questions(name: str) -> None:
-    source = {"a.py": f'def {name}(text):\n    """Parse a date out of text."""\n    return 1\n'}
-    functions = [one for number in range(12) for one in parsed(source, f"owner/r{number}")[0]]
-    assert alternatives.alternatives(functions) == []
+CODE = 'def parse_date(text):\n    """Parse a date out of text."""\n    return {}\n'
 
 
-def test_enough_answers_in_enough_repositories_make_a_question() -> None:
-    code = {"a.py": 'def parse_date(text):\n    """Parse a date out of text."""\n    return 1\n'}
-    code["b.py"] = code["a.py"].replace("1", "2")
-    code["c.py"] = code["a.py"].replace("1", "3")
-
-    def made(*files: int) -> list[alternatives.Alternatives]:
-        """Of repositories with so many files each."""
-        return alternatives.alternatives(
-            one
-            for number, count in enumerate(files)
-            for one in parsed(dict(list(code.items())[:count]), f"owner/r{number}")[0]
-        )
-
-    assert made(3, 3, 3, 1) and made(3, 3, 2, 2)
-    assert not made(3, 3, 2, 1)  # nine answers
-    assert not made(3, 3, 3)  # three repositories, though ten answers would do
-    assert not made(3, 3, 3, 0)
+@pytest.mark.parametrize(
+    ("name", "files", "is_question"),
+    [
+        *(("parse_date", files, True) for files in ((3, 3, 3, 1), (3, 3, 2, 2))),
+        ("parse_date", (3, 3, 2, 1), False),  # nine answers
+        *(("parse_date", files, False) for files in ((3, 3, 3), (3, 3, 3, 0))),  # three repositories
+        *((name, (1,) * 12, False) for name in ("_parse_date", "test_date", "date")),  # private, a test, one word
+    ],
+)
+def test_enough_answers_in_enough_repositories_make_a_question(
+    name: str, files: tuple[int, ...], is_question: bool
+) -> None:
+    """Of repositories with so many files each."""
+    code = {f"{file}.py": CODE.replace("parse_date", name).format(file) for file in range(3)}
+    functions = [
+        one
+        for number, count in enumerate(files)
+        for one in parsed(dict(list(code.items())[:count]), f"owner/r{number}")[0]
+    ]
+    assert bool(alternatives.alternatives(functions)) is is_question
 
 
 def test_solutions_are_counted_among_the_first_ten() -> None:
@@ -98,11 +97,6 @@ def test_a_sample_of_the_questions_is_asked() -> None:
     assert [case.id for case in cases[0]] == ["#1", "#2", "#3", "#4", "#5"]
 
 
-def test_an_index_without_such_names_is_refused_with_what_it_would_need() -> None:
-    with pytest.raises(InputError, match="no name in index x has 10 documented answers in 4 repositories"):
-        alternatives.dataset([], 10, 1, "index x")
-
-
 def test_the_command_prints_solutions_against_the_fused_order(tmp_path: Path) -> None:
     publish(EmbeddedStore(tmp_path), library())
     done = CliRunner(env={"TREELINE_HOME": str(tmp_path)}).invoke(
@@ -111,3 +105,5 @@ def test_the_command_prints_solutions_against_the_fused_order(tmp_path: Path) ->
     assert done.exit_code == 0
     assert "distinct solutions@10" in done.output and "diversity 0" in done.output and "NDCG@10" in done.output
     assert "1 queries" in done.output
+    with pytest.raises(InputError, match="no name in index x has 10 documented answers in 4 repositories"):
+        alternatives.dataset([], 10, 1, "index x")

@@ -34,20 +34,14 @@ beside = pytest.mark.skipif(not CHECKOUT_DATA.is_dir(), reason="the CodeSearchNe
 OTHERS = [f"x{number}" for number in range(20)]
 
 
-def test_there_are_about_two_hundred_web_questions_in_two_halves() -> None:
+def test_there_are_about_two_hundred_web_questions_in_two_halves_with_addresses_only() -> None:
     questions = web.read()
-    assert len(questions) >= 200
-    assert len({question.query.lower() for question in questions}) == len(questions)
+    assert len({question.query.lower() for question in questions}) == len(questions) >= 200
     halves = Counter(question.split for question in questions)
     assert set(halves) == {"dev", "test"}
     assert min(halves.values()) > 0.4 * len(questions)
-
-
-def test_only_questions_and_addresses_are_stored() -> None:
-    for line in web.QUERIES.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        assert set(row) == {"query", "split", "answers"}
-        assert row["answers"]
+    for row in map(json.loads, web.QUERIES.read_text(encoding="utf-8").splitlines()):
+        assert set(row) == {"query", "split", "answers"} and row["answers"]
         for answer in row["answers"]:
             assert set(answer) == {"repo", "path", "func_name", "url"}
             assert f"/{answer['repo']}/blob/" in answer["url"]
@@ -88,11 +82,8 @@ def test_every_judged_question_has_known_grades_and_most_a_right_answer() -> Non
         assert all(url.startswith("https://") for url in question.grades)
     answered = [question for question in questions if max(question.grades.values()) >= DOES_IT]
     assert len(answered) > 0.9 * len(questions)
-
-
-def test_no_question_is_in_both_sets() -> None:
     of_web = {essence(question.query) for question in web.read()}
-    assert not of_web & {essence(question.query) for question in judged.read()}
+    assert not of_web & {essence(question.query) for question in questions}
 
 
 def test_a_mistyped_question_differs_in_one_word_and_is_the_same_every_time() -> None:

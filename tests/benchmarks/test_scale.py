@@ -30,13 +30,8 @@ def test_identifiers_change_consistently_and_keywords_stay() -> None:
     assert other.func_name in other.code
     assert other == shuffle_identifiers(function, 1, POOL)
     assert other.id != shuffle_identifiers(function, 2, POOL).id
-
-
-def test_a_copy_lives_in_a_repository_of_its_own() -> None:
-    other = shuffle_identifiers(made_up(3), 2, POOL)
-    assert other.repo == f"{made_up(3).repo}-2"
-    assert other.repo in other.url
-    assert other.address.lines == made_up(3).address.lines
+    assert other.repo == f"{function.repo}-1" and other.repo in other.url
+    assert other.address.lines == function.address.lines
 
 
 def test_copies_add_up_and_a_share_takes_whole_chunks(tmp_path: Path) -> None:

@@ -26,9 +26,6 @@ def test_exact_neighbours_are_the_true_ones(searcher: LiveSearcher) -> None:
     scores = queries @ engine.vectors(ids).T
     expected = [{ids[column] for column in np.argsort(-row)[:100]} for row in scores]
     assert recall(exact_neighbours(engine, queries), expected) > 0.99
-
-
-def test_recall_is_the_share_of_the_exact_ones_found() -> None:
     assert recall([{"a", "b"}, {"c"}], [{"a", "x"}, {"c"}]) == pytest.approx(0.75)
 
 

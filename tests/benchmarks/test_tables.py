@@ -1,6 +1,7 @@
 """The evaluation page's tables are those of the kept results."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -32,15 +33,17 @@ def test_a_table_without_a_result_stays_as_it_is(tmp_path: Path) -> None:
     assert tables.render(PAGE, tmp_path) == PAGE
 
 
-@pytest.mark.parametrize(("changed", "told"), [(False, "commit abc.*"), (True, "commit abc with changes.*")])
-def test_a_table_says_whether_its_commit_had_changes(tmp_path: Path, changed: bool, told: str) -> None:
-    results.keep({**results.stamp(document()), "commit": "abc", "changed": changed}, tmp_path)
-    assert told in tables.render(PAGE, tmp_path)
-
-
-@pytest.mark.parametrize(("count", "told"), [(1.0, "index of 1 repository;"), (3.0, "index of 3 repositories;")])
-def test_mined_cases_say_how_many_repositories(tmp_path: Path, count: float, told: str) -> None:
-    results.keep({**results.stamp(document()), "facts": {"repositories": count}}, tmp_path)
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"commit": "abc", "changed": False}, "commit abc.*"),
+        ({"commit": "abc", "changed": True}, "commit abc with changes.*"),
+        ({"facts": {"repositories": 1.0}}, "index of 1 repository;"),  # of mined cases
+        ({"facts": {"repositories": 3.0}}, "index of 3 repositories;"),
+    ],
+)
+def test_a_table_says_what_it_was_measured_on(tmp_path: Path, more: dict[str, Any], told: str) -> None:
+    results.keep({**results.stamp(document()), **more}, tmp_path)
     assert told in tables.render(PAGE, tmp_path)
 
 

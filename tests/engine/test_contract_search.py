@@ -49,11 +49,8 @@ def test_a_shape_finds_what_has_it_and_changes_no_other_answer(store: Store, nam
         assert names(engine.keyword(terms("sort"), 10)) == ["sort", "Sorter.quick_sort"]
 
 
-def test_keyword_returns_no_more_than_asked_for(engine: Engine) -> None:
+def test_keyword_returns_no_more_than_asked_for_by_falling_scores(engine: Engine) -> None:
     assert len(engine.keyword(terms("def return value"), 2)) == 2
-
-
-def test_keyword_scores_fall(engine: Engine) -> None:
     scores = [hit.score for hit in engine.keyword(terms("sort list value"), 10)]
     assert scores == sorted(scores, reverse=True)
     assert scores[0] > 0
@@ -66,13 +63,10 @@ def test_words_one_edit_away_are_counted_with_the_word(engine: Engine) -> None:
     assert engine.spellings("walrusses") == {"walrusses": 0}
 
 
-@pytest.mark.parametrize("k", [0, -1])
-def test_nothing_is_found_when_nothing_is_asked_for(engine: Engine, k: int) -> None:
-    assert engine.keyword(terms("sort"), k) == []
-    assert engine.knn(vectors(SAMPLE)[0], k) == []
-
-
-def test_a_question_without_a_term_finds_nothing(engine: Engine) -> None:
+def test_nothing_is_found_when_nothing_is_asked_for(engine: Engine) -> None:
+    for k in (0, -1):
+        assert engine.keyword(terms("sort"), k) == []
+        assert engine.knn(vectors(SAMPLE)[0], k) == []
     assert engine.keyword([], 10) == []
     assert engine.fuzzy("", 10) == []
     assert engine.fuzzy("?! …", 10) == []
@@ -107,17 +101,15 @@ def test_a_question_equal_to_a_docstring_finds_nothing_through_the_code(store: S
 def test_fuzzy_finds_a_one_letter_typo(engine: Engine) -> None:
     for typo in ("parse_jsn", "parse_jsom", "parsse_json", "aprse_json", "xarse_json"):
         assert names(engine.fuzzy(typo, 1)) == ["parse_json"], typo
+    assert names(engine.fuzzy("intger", 1)) == ["int_to_string"]  # in a docstring
+    assert names(engine.fuzzy("laods", 1)) == ["parse_json"]  # in code
+    assert engine.fuzzy("qz", 10) == []  # two letters are not bent
 
 
 def test_fuzzy_prefers_the_exact_word(store: Store, name: str) -> None:
     build(store, name, [function("load_dart"), function("load_data"), function("load_date")])
     engine = store.open(name)
     assert names(engine.fuzzy("load_data", 3))[0] == "load_data"
-
-
-def test_fuzzy_finds_a_typo_in_docstring_and_code(engine: Engine) -> None:
-    assert names(engine.fuzzy("intger", 1)) == ["int_to_string"]
-    assert names(engine.fuzzy("laods", 1)) == ["parse_json"]
 
 
 def test_words_as_written_are_neither_split_nor_stemmed(engine: Engine) -> None:
@@ -127,10 +119,6 @@ def test_words_as_written_are_neither_split_nor_stemmed(engine: Engine) -> None:
     assert names(engine.as_written("parse_jsn", 1, fuzziness=1)) == ["parse_json"]
     assert engine.as_written("?!", 3) == engine.as_written("", 3) == []
     assert engine.as_written("parse_json", 3, Filters(language="nosuch")) == []
-
-
-def test_fuzzy_does_not_bend_words_of_two_letters(engine: Engine) -> None:
-    assert engine.fuzzy("qz", 10) == []
 
 
 def test_knn_finds_a_function_by_its_own_vector(engine: Engine) -> None:
@@ -155,11 +143,8 @@ def test_knn_refuses_a_vector_of_another_dimension_and_names_the_encoder(engine:
         engine.knn(np.ones(3, dtype=np.float32), 3)
     with pytest.raises(EncoderMismatch, match=r"made-up.*other"):
         engine.knn(vectors(SAMPLE)[0], 3, encoder="other")
-
-
-def test_knn_of_zeros_or_of_no_numbers_finds_nothing(engine: Engine) -> None:
-    assert engine.knn(np.zeros(ENCODER.dimension, dtype=np.float32), 3) == []
-    assert engine.knn(np.full(ENCODER.dimension, np.nan, dtype=np.float32), 3) == []
+    for nothing in (0.0, np.nan):
+        assert engine.knn(np.full(ENCODER.dimension, nothing, dtype=np.float32), 3) == []
 
 
 FILTERS = [

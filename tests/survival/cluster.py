@@ -4,7 +4,6 @@
 searches go on; `make cluster` is three nodes with three shards and a replica.
 """
 
-import argparse
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import click
 import orjson
 
 from benchmarks import scale
@@ -205,6 +205,17 @@ def wait_for(happened: Callable[[], bool], seconds: float = TIMEOUT_S) -> None:
         time.sleep(0.1)
 
 
+def settings_on(cluster: Cluster, home: str) -> Settings:
+    """An index on the cluster with a shard for each node."""
+    return Settings(
+        home=home,
+        index=INDEX,
+        engine="elasticsearch",
+        elasticsearch_url=",".join(cluster.urls),
+        elasticsearch_shards=len(cluster.nodes),
+    )
+
+
 def run(
     trial: Trial, first: Sequence[Source], second: Sequence[Source], keep: Callable[[dict[str, Any]], None]
 ) -> None:
@@ -222,44 +233,34 @@ def run(
         keep(document)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=3, help="as many nodes, and shards of the index")
-    parser.add_argument("--functions", type=int, default=COPY_SIZE, help="in the index before anything happens")
-    parser.add_argument("--more", type=int, default=COPY_SIZE // 10, help="are loaded while a node is killed")
-    parser.add_argument("--heap", default="1500m", help="of each node")
-    parser.add_argument("--kept", type=Path, help="a folder for the data; an index that it has is not loaded again")
-    parser.add_argument("--json", default="", help="a file for the figures")
-    chosen = parser.parse_args()
+@click.command(help=__doc__)
+@click.option("--nodes", default=3, help="As many nodes, and shards of the index.")
+@click.option("--functions", default=COPY_SIZE, help="In the index before anything happens.")
+@click.option("--more", default=COPY_SIZE // 10, help="Are loaded while a node is killed.")
+@click.option("--heap", default="1500m", help="Of each node.")
+@click.option("--kept", type=click.Path(path_type=Path), help="Folder of the data; its index is not loaded again.")
+@click.option("--json", "target", type=click.Path(path_type=Path), help="A file for the figures.")
+def main(nodes: int, functions: int, more: int, heap: str, kept: Path | None, target: Path | None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
     def keep(document: dict[str, Any]) -> None:
         written = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
-        if chosen.json:
-            Path(chosen.json).write_text(written + "\n", encoding="utf-8")
+        if target:
+            target.write_text(written + "\n", encoding="utf-8")
         print(written, flush=True)
 
     try:
         data = f"codesearchnet:{data_folder()}"
-        first = list(copies(chosen.functions, data))
-        more = GrownSource(open_source(data, ReadOptions()), len(first), chosen.more / COPY_SIZE)
+        first = list(copies(functions, data))
+        second = GrownSource(open_source(data, ReadOptions()), len(first), more / COPY_SIZE)
         with (
             TemporaryDirectory(prefix="treeline-cluster-") as home,
-            running(nodes=chosen.nodes, heap=chosen.heap, lasting=True, kept=chosen.kept) as cluster,
+            running(nodes=nodes, heap=heap, lasting=True, kept=kept) as cluster,
         ):
-            settings = Settings(
-                home=home,
-                index=INDEX,
-                engine="elasticsearch",
-                elasticsearch_url=",".join(cluster.urls),
-                elasticsearch_shards=chosen.nodes,
-            )
-            run(Trial(cluster, settings, questions()), first, [more], keep)
+            run(Trial(cluster, settings_on(cluster, home), questions()), first, [second], keep)
     except (ServerMissing, TreelineError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

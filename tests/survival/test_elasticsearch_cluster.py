@@ -10,14 +10,13 @@ import pytest
 from benchmarks import scale
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpSource
-from tests.survival.cluster import INDEX, Trial, wait_for
+from tests.survival.cluster import INDEX, Trial, settings_on, wait_for
 from treeline.corpus.errors import TreelineError
 from treeline.engine.elasticsearch import client
 from treeline.engine.elasticsearch.engine import HANGING_SECONDS
 from treeline.engine.names import alias_name
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
-from treeline.search.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.elasticsearch]
 COUNT = 4_000
@@ -33,13 +32,7 @@ TIMED_OUT = ("timed out", "no answer within")  # a busy machine's fault, not tha
 
 @pytest.fixture(scope="module")
 def trial(three_nodes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    settings = Settings(
-        home=str(tmp_path_factory.mktemp("home")),
-        index=INDEX,
-        engine="elasticsearch",
-        elasticsearch_url=",".join(three_nodes.urls),
-        elasticsearch_shards=3,
-    )
+    settings = settings_on(three_nodes, str(tmp_path_factory.mktemp("home")))
     scale.load_sources(settings, [MadeUpSource(COUNT)])
     loaded = Trial(three_nodes, settings, QUESTIONS)
     loaded.wait_until_well()

@@ -1,11 +1,12 @@
 """Runs rounds in parallel and reports each: python -m tests.survival.torture [--rounds N] [--seed N]."""
 
 import os
-import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import click
@@ -32,23 +33,25 @@ def command(rounds: int, seed: int, seconds: float, jobs: int, quiet: bool) -> N
     _import_all()
     begun = time.monotonic()
     where = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None
-    base = Path(tempfile.mkdtemp(prefix="treeline-torture-", dir=where))
     jobs = min(jobs, rounds)
-    try:
-        pids = [
-            _fork(base / str(job), range(seed + job, seed + rounds, jobs), begun + seconds, quiet)
+    with (
+        tempfile.TemporaryDirectory(prefix="treeline-torture-", dir=where, ignore_cleanup_errors=True) as base,
+        ProcessPoolExecutor(jobs, get_context("fork")) as pool,
+    ):
+        plays = [
+            pool.submit(_play_all, Path(base, str(job)), range(seed + job, seed + rounds, jobs), begun + seconds, quiet)
             for job in range(jobs)
         ]
-        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
-        counts = sum((Counter(_lines(base / f"{job}.kinds")) for job in range(jobs)), Counter[str]())
-        failed = [line for job in range(jobs) for line in _lines(base / f"{job}.failed")]
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
+        counts, failed = Counter[str](), list[int]()
+        for one in plays:
+            kinds, seeds = one.result()
+            counts += kinds
+            failed += seeds
     click.echo(f"{counts.total()} rounds in {time.monotonic() - begun:.0f} s, {len(failed)} failed")
     click.echo(", ".join(f"{kind} {count}" for kind, count in counts.most_common()))
-    for line in failed:
-        click.echo(f"failed: python -m tests.survival.torture --rounds 1 --seed {line}")
-    if failed or any(codes):
+    for number in failed:
+        click.echo(f"failed: python -m tests.survival.torture --rounds 1 --seed {number}")
+    if failed:
         click.get_current_context().exit(1)
 
 
@@ -62,43 +65,27 @@ def _import_all() -> None:
     load("static")
 
 
-def _fork(base: Path, seeds: range, end: float, quiet: bool) -> int:
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
+def _play_all(base: Path, seeds: range, end: float, quiet: bool) -> tuple[Counter[str], list[int]]:
+    """The number of rounds of each kind, and the seeds of those that failed."""
+    place, kinds, failed = Place(base), Counter[str](), list[int]()
     try:
-        _play_all(base, seeds, end, quiet)
-        code = 0
+        place.prepare()
+        for seed in seeds:
+            if time.monotonic() > end:
+                break
+            try:
+                done, kept = play(place, seed)
+                if not quiet:
+                    click.echo(f"{seed}: {done}: {kept}")
+            except Failure as failure:
+                done = str(failure)
+                click.echo(f"{seed}: FAILED {failure}")
+                failed.append(seed)
+            kinds[done.split(" at change")[0].split(":")[0].split(" after ")[0]] += 1
+            sys.stdout.flush()
     finally:
-        sys.stdout.flush()
-        os._exit(code)
-
-
-def _play_all(base: Path, seeds: range, end: float, quiet: bool) -> None:
-    place = Place(base)
-    with base.with_suffix(".kinds").open("w") as kinds, base.with_suffix(".failed").open("w") as failed:
-        try:
-            place.prepare()
-            for seed in seeds:
-                if time.monotonic() > end:
-                    break
-                try:
-                    done, kept = play(place, seed)
-                    if not quiet:
-                        click.echo(f"{seed}: {done}: {kept}")
-                except Failure as failure:
-                    done = str(failure)
-                    click.echo(f"{seed}: FAILED {failure}")
-                    print(seed, file=failed, flush=True)
-                print(done.split(" at change")[0].split(":")[0].split(" after ")[0], file=kinds, flush=True)
-        finally:
-            place.close()
-
-
-def _lines(file: Path) -> list[str]:
-    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        place.close()
+    return kinds, failed
 
 
 if __name__ == "__main__":

@@ -78,6 +78,9 @@ def test_questions_are_written_as_they_were_learnt(decoder: str, source: Path, t
     never = tmp_path / "never.txt"
     never.write_text("i sell\n", encoding="utf-8")
     out = tmp_path / "written.jsonl.gz"
+    silent = [decoder, str(source), "--out", str(out), "--device", "cpu"]
+    refused = CliRunner().invoke(write_questions.command, silent).exception
+    assert isinstance(refused, InputError) and "no question has its answer" in refused.message
     order = [decoder, str(source), "--out", str(out), "--device", "cpu", "--never", str(never)]
     order += ["--answered", str(known(by_verb, tmp_path / "asked.jsonl")), "--each", "2"]
     said = CliRunner().invoke(write_questions.command, [*order, "--epochs", "90", "--batch", "11", "--rate", "3e-3"])
@@ -129,13 +132,6 @@ def test_a_model_that_is_not_there_is_one_line(
     refused = CliRunner().invoke(command, [*order, "--answered", str(known(asked, tmp_path / "asked.jsonl"))]).exception
     assert isinstance(refused, TreelineError)
     assert "nobody/has-it" in refused.message
-
-
-def test_without_a_known_question_nothing_is_written(decoder: str, source: Path, tmp_path: Path) -> None:
-    order = [decoder, str(source), "--out", str(tmp_path / "out.jsonl"), "--device", "cpu"]
-    refused = CliRunner().invoke(write_questions.command, order).exception
-    assert isinstance(refused, InputError)
-    assert "no question has its answer" in refused.message
 
 
 @pytest.mark.parametrize("command", [write_questions.command, train.teacher])
