@@ -95,10 +95,11 @@ class EmbeddedWriter:
     def delete(self, ids: Sequence[str]) -> int:
         self._is_complete = False
         distinct = list(dict.fromkeys(ids))
-        alive = [row for row in zip(distinct, self._rows.serials(distinct), strict=True) if row[1] is not None]
+        serials = zip(distinct, self._rows.serials(distinct), strict=True)
+        alive = {id: serial for id, serial in serials if serial is not None}
         with disk_errors(self._home):
-            for row in alive:
-                self._delete_row(*row)
+            for id, serial in alive.items():
+                self._delete_row(id, serial)
         return len(alive)
 
     def delete_repo(self, repo: str) -> int:

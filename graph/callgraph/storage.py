@@ -99,7 +99,7 @@ FORMAT = 2  # raised when the arrays change, to tell an older index from a broke
 DTYPES: dict[str, DTypeLike] = {"node_kind": np.uint8, "node_line": np.int32}  # one value per node
 EDGES = ("nodes", "relations", "hows")
 # Lists per node (of `paths`: per file), each with an array of ends: the arrays of their items.
-LISTS = {name: (f"{name}.text",) for name in ("names", "bases", "paths")}
+LISTS: dict[str, tuple[str, ...]] = {name: (f"{name}.text",) for name in ("names", "bases", "paths")}
 LISTS |= {"members": ("members",), "ids": ("ids",)}
 LISTS |= {name: tuple(f"{name}.{part}" for part in EDGES) for name in ("out", "in")}
 POINTING = frozenset({"members", "out.nodes", "in.nodes"})  # arrays that hold node numbers
