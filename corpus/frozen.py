@@ -35,12 +35,12 @@ def _define(cls: type, *, kw_only: bool, eq: bool) -> type:
     own = set(vars(cls))
     new: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     fields = dataclasses.fields(new)
-    shown = [field.name for field in fields if field.repr]
-    compared = [field.name for field in fields if field.compare]
-    values: Callable[[Any], Any] = attrgetter(*compared) if compared else lambda _: ()
+    visible = [field.name for field in fields if field.repr]
+    keys = [field.name for field in fields if field.compare]
+    values: Callable[[Any], Any] = attrgetter(*keys) if keys else lambda _: ()
 
     def show(self: Any) -> str:
-        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in visible)})"
 
     def equals(self: Any, other: object) -> bool:
         return bool(values(self) == values(other)) if other.__class__ is self.__class__ else NotImplemented
