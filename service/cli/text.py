@@ -130,7 +130,7 @@ def code_lines(function: Function, *, full: bool) -> Iterator[str]:
 
 
 def highlight(lines: list[str], language: str) -> list[str]:
-    from treeline.service.present.syntax import unit_pieces  # for terminals only
+    from treeline.service.present.tokenizer import unit_pieces  # for terminals only
 
     rows = [""]
     for css, text in unit_pieces("\n".join(lines), language):

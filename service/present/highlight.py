@@ -11,8 +11,8 @@ from markupsafe import Markup, escape
 from treeline.corpus.analysis import CJK_RUN, WORD, spans, terms
 from treeline.corpus.frozen import frozen
 from treeline.search.answer import joined_head
-from treeline.service.present.syntax import pieces, unit_pieces
 from treeline.service.present.text import INVISIBLE, character_name, code_point
+from treeline.service.present.tokenizer import pieces, unit_pieces
 
 PREVIEW_LINES = 3
 MOST_LOOKED_AT = 400  # lines of a function that are searched for the best match

@@ -1,34 +1,32 @@
-"""Code as pieces with a CSS class each, from the parse trees that the index is made with.
+"""The classes of a text's parts, from the parse trees that the index is made with; the process that makes them.
 
-One table of node types serves every grammar. Parsing and walking are linear and stop at a time limit; a text without a
-grammar, or beyond a limit, is one plain piece.
+One table of node types serves every grammar. A grammar is C code that a hostile text can crash, fill the memory with or
+keep busy within a single step, so `tokenizer.py` lets it run in a process of its own, which ends at a limit.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-import time
-import warnings
+import resource
+import signal
+import sys
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
+import orjson
 from tree_sitter import Language, Parser, Tree, TreeCursor
 from tree_sitter_language_pack import get_language
 
 from treeline.ingest.parsers.grammar import Grammar
 from treeline.ingest.parsers.registry import dialects
+from treeline.service.present.tokenizer import LENGTH_BYTES, PLAIN
 
-COMMENT, STRING, NUMBER, KEYWORD, FUNCTION, TYPE, DECORATOR, PLAIN = "c", "s", "n", "k", "f", "b", "a", ""
-LONGEST = 400_000  # bytes of a text
-PARSE_SECONDS = 0.2  # of processor time
-WALK_SECONDS = 0.2  # of processor time
-LATEST_MICROS = 400_000  # by the clock, for what is not seen while the text is read
-CHUNK = 2_048  # bytes that the parser reads at once
-STEPS_PER_CHECK = 1_000  # nodes between two looks at the clock
-CACHED_TEXTS = 4_096
-# Formats whose grammars have little or no hand-written code: hostile YAML and Perl crash theirs.
+COMMENT, STRING, NUMBER, KEYWORD, FUNCTION, TYPE, DECORATOR = "c", "s", "n", "k", "f", "b", "a"
+SECONDS = 0.3  # of processor time for a text
+MEMORY = 1 << 29  # bytes; all grammars take 140 MB, and C# 3 GB for 6,400 times `<a `
 SIMPLE_FORMATS = frozenset({"json", "toml", "css"})
 
 # The first expression that a node's type matches gives its class: a keyword, an operator and a bracket are anonymous
@@ -126,56 +124,25 @@ def _fields(language: Language, names: frozenset[str]) -> frozenset[int]:
     return frozenset(number for name in names if (number := language.field_id_for_name(name)))
 
 
-@lru_cache(CACHED_TEXTS)
-def unit_pieces(text: str, language: str) -> tuple[tuple[str, str], ...]:
-    """(class, text) pieces of a unit, or of some of its lines; neighbours have different classes."""
-    return pieces(text, language, alone=True)
+def spans(source: bytes, language: str, *, alone: bool) -> list[tuple[int, str]]:
+    """The ends of a text's parts, each with its class; `alone` if it is one unit of a file. None without a grammar."""
+    made = highlighters(language)
+    for grammar in made:
+        tree, offset = _parse(grammar, source, alone)
+        if not tree.root_node.has_error or grammar is made[-1]:
+            return list(_joined(source, _spans(grammar, tree.walk()), offset))
+    return []
 
 
-def pieces(text: str, language: str, *, alone: bool = False) -> tuple[tuple[str, str], ...]:
-    """(class, text) pieces of a file, or of one unit where that is `alone`; neighbours have different classes."""
-    deadline = time.thread_time() + PARSE_SECONDS
-    try:
-        source = text.encode()
-        if len(source) <= LONGEST:
-            for grammar in highlighters(language):
-                tree, offset = _parse(grammar, source, alone, deadline)
-                if not tree.root_node.has_error or grammar is highlighters(language)[-1]:
-                    return tuple(_cut(source, _spans(grammar, tree.walk()), offset))
-    except (ValueError, TimeoutError):  # beyond a time limit, or no text that UTF-8 can hold
-        pass
-    return ((PLAIN, text),)
-
-
-def _parse(grammar: Highlighter, source: bytes, alone: bool, deadline: float) -> tuple[Tree, int]:
+def _parse(grammar: Highlighter, source: bytes, alone: bool) -> tuple[Tree, int]:
     """The tree of a text, and the length of what was put in front of it so that a lone unit parses."""
+    parser = Parser(grammar.language)
     before, after = grammar.wrap
     if alone and before:
-        tree = _tree(grammar.language, before + source + after, deadline)
+        tree = parser.parse(before + source + after)
         if not tree.root_node.has_error or (grammar.opening is not None and not grammar.opening.search(source)):
             return tree, len(before)
-    return _tree(grammar.language, source, deadline), 0
-
-
-def _tree(language: Language, source: bytes, deadline: float) -> Tree:
-    """The tree of a text; raises `TimeoutError` or `ValueError` if parsing takes too long."""
-    with warnings.catch_warnings():
-        # Its successor, a callback, crashes the interpreter in this version of the bindings.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        parser = Parser(language, timeout_micros=LATEST_MICROS)
-    late = False
-
-    def read(offset: int, _point: object) -> bytes:
-        """The next bytes. The parser looks at no clock while a scanner searches the rest of the text at every
-        character, which is quadratic; so the text ends at the deadline."""
-        nonlocal late
-        late = late or time.thread_time() > deadline
-        return b"" if late else source[offset : offset + CHUNK]
-
-    tree = parser.parse(read)
-    if late:
-        raise TimeoutError
-    return tree
+    return parser.parse(source), 0
 
 
 class Parent:
@@ -195,10 +162,7 @@ def _spans(grammar: Highlighter, cursor: TreeCursor) -> Iterator[tuple[int, str]
     kinds, name_fields, member_fields = grammar.kinds, grammar.name_fields, grammar.member_fields
     parent = Parent(PLAIN, PLAIN, PLAIN, 0)
     parents: list[Parent] = []
-    deadline = time.thread_time() + WALK_SECONDS
-    for step in itertools.count(1):
-        if step % STEPS_PER_CHECK == 0 and time.thread_time() > deadline:
-            raise TimeoutError
+    while True:
         node = cursor.node
         assert node is not None
         number = node.kind_id
@@ -224,17 +188,36 @@ def _spans(grammar: Highlighter, cursor: TreeCursor) -> Iterator[tuple[int, str]
             parent = parents.pop()
 
 
-def _cut(source: bytes, spans: Iterable[tuple[int, str]], offset: int) -> Iterator[tuple[str, str]]:
-    """(class, text) pieces of the source; space joins the piece before it, so that there are few."""
+def _joined(source: bytes, ends: Iterable[tuple[int, str]], offset: int) -> Iterator[tuple[int, str]]:
+    """The ends with neighbours of one class joined; space joins the part before it, so that there are few."""
     start = at = 0
     css = PLAIN
-    for end, next_css in itertools.chain(spans, [(len(source) + offset, PLAIN)]):
+    for end, next_css in itertools.chain(ends, [(len(source) + offset, PLAIN)]):
         end = min(max(end - offset, 0), len(source))
         if end <= at:
             continue
         if next_css != css and not source[at:end].isspace():
             if at > start:
-                yield css, source[start:at].decode()
+                yield at, css
             start, css = at, next_css
         at = end
-    yield css, source[start:].decode()
+    yield len(source), css
+
+
+def serve() -> None:
+    """Answer the questions on standard input; a text that takes too long or too much memory ends the process."""
+    with suppress(ValueError, OSError):  # the limit may be lower already
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    while length := sys.stdin.buffer.read(LENGTH_BYTES):
+        language, alone, text = orjson.loads(sys.stdin.buffer.read(int.from_bytes(length)))
+        highlighters(language)  # loading a grammar takes time of its own
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # its signal stops C code too
+        answer = orjson.dumps(spans(text.encode(), language, alone=alone))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.stdout.buffer.write(len(answer).to_bytes(LENGTH_BYTES) + answer)
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,218 @@
+"""A repository of hostile files in every language, and the time that each page and tool takes to show them.
+
+`python -m tests.fuzz.hostile_files --seed 1` indexes 228 files, goes through everything that shows a file or a unit of
+it, and lists what is answered with 5xx or takes too much processor time. Another seed gives each language other texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flask import Flask
+from flask.testing import FlaskClient
+from mcp.server.mcpserver.exceptions import ToolError
+
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.parsers.registry import by_suffix, language_of, languages
+from treeline.ingest.pipeline import LoadOptions, load
+from treeline.ingest.sources import open_source
+from treeline.search.settings import Settings
+from treeline.service.app import create_app
+from treeline.service.mcp.server import create_server
+from treeline.service.present.highlight import file_lines, preview, whole
+from treeline.service.present.text import file_address
+from treeline.service.present.tokenizer import tokenizer
+
+ANSWER_SECONDS = 2.0  # of processor time for one page or tool
+HIGHLIGHT_SECONDS = 0.5
+PER_LANGUAGE = 3  # files
+MOST_UNITS = 2  # of a file, the longest
+
+# They stop expressions that go back, scanners that search to the end, and loops over what repeats.
+TEXTS = {
+    "backslashes in a string": '"' + "\\" * 60_000,
+    "sixty backslashes": 'val a = "' + "\\" * 60,
+    "comments that open": "(*" + "a." * 50 + "/*(*{-#|" * 8_000,
+    "brackets": "(" * 50_000 + ")" * 50_000,
+    "braces": "{" * 30_000,
+    "quotes": "\"'`" * 30_000,
+    "blank lines": "\n" * 300_000 + ".",
+    "tabs and spaces": " \t" * 100_000 + ".",
+    "names with dots": "a." * 50_000,
+    "calls of calls": "f(" * 20_000 + ")" * 20_000,
+    "interpolations": '"${' * 20_000,
+    "tags": "<a " * 20_000,
+    "heredocs": "<<A <<B\n" * 8_000,
+    "indents": "".join(" " * (at % 300) + "if a:\n" for at in range(2_000)),
+    "one long line": "x = 1; " * 60_000,
+    "operators": "a<b>c*" * 10_000,
+    "many definitions": "def f(a): return a\nfunction f(a) { return a }\n" * 3_000,
+    "headings": "# a\n" * 30_000,
+    "tables": "|a" * 30_000 + "\n" + "|-" * 30_000,
+    "links": "[a](" * 20_000,
+    "control characters": "".join(map(chr, range(1, 32))) * 2_000,
+    "directions": "\u202ea\u2066" * 20_000,
+    "combining marks": "e" + "\u0301" * 60_000,
+}
+HEADS = (
+    "",
+    "def f(a):\n    return ",
+    "function f(a) {\n  return ",
+    "int f(int a) {\n  return ",
+    "object A { def f() = { ",
+)
+TAILS = ("", "\n", "\n}\n")
+
+
+def write_repository(folder: Path, seed: int = 0) -> list[Path]:
+    """Hostile files of every language; returns those with text, by name."""
+    suffixes = {language_of(f"a{suffix}"): suffix for suffix in by_suffix()} | {"dockerfile": ".dockerfile"}
+    texts, folder = list(TEXTS.items()), folder / "hostile"
+    folder.mkdir(parents=True)
+    made: list[Path] = []
+    for number, language in enumerate(sorted(languages())):
+        for at in range(PER_LANGUAGE):
+            name, text = texts[(number * PER_LANGUAGE + at * 7 + seed) % len(texts)]
+            path = folder / f"{language}-{name.replace(' ', '-')}{suffixes.get(language, '.txt')}"
+            head = HEADS[(number + at + seed) % len(HEADS)]
+            path.write_text(head + text + TAILS[(number + at + seed) % len(TAILS)], encoding="utf-8")
+            made.append(path)
+    for name in (b"caf\xe9.py", b"a\nb.py", b"<script>.py", b"\xe2\x80\xaegnp.py", b"a b#?%2f.py", b"x" * 240 + b".py"):
+        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text("def odd(): pass\n")
+    return made
+
+
+def index_repository(home: Path, seed: int = 0) -> list[Path]:
+    """Write the files beside `home` and index them in it."""
+    files = write_repository(home.parent, seed)
+    source = open_source(str(home.parent / "hostile"))
+    load(EmbeddedStore(home), "default", [source], LoadOptions(work=home.parent / "work", workers=0))
+    return files
+
+
+def addresses(client: FlaskClient, path: str) -> Iterator[str]:
+    """The addresses that show a file of the repository, and units of it."""
+    page, api = file_address("hostile", path), f"/api{file_address('hostile', path)}"
+    yield from (page, f"{page}?raw=1", f"{page}?at=1", f"{page}?from=1&part=1", api, f"/search?q=f+path:{path}")
+    body = client.get(api).get_json()
+    units = sorted(body.get("outline", ()), key=lambda unit: unit["lines"][0] - unit["lines"][1])
+    if body.get("lines"):
+        yield f"{page}?from={body['lines']}"
+    for unit in units[:MOST_UNITS]:
+        for start in ("/functions", "/api/functions"):
+            yield from (f"{start}/{unit['id']}", f"{start}/{unit['id']}/similar")
+        yield from (f"/functions/{unit['id']}/code?q=f", f"/api/functions/{unit['id']}/neighbours")
+
+
+def processor_seconds() -> float:
+    """Of this process, those that parse for it, and those before them."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    parser = tokenizer._process
+    return (
+        time.process_time()
+        + ended.ru_utime
+        + ended.ru_stime
+        + (time.clock_gettime(~parser.pid << 3 | 2) if parser else 0.0)
+    )
+
+
+class Slowest:
+    """The slowest call of each kind, and all that failed or took too long."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, tuple[float, str]] = {}
+        self.faults: list[str] = []
+
+    @contextmanager
+    def timed(self, kind: str, about: str, limit: float) -> Iterator[None]:
+        begin = processor_seconds()
+        yield
+        seconds = processor_seconds() - begin
+        self.seconds[kind] = max(self.seconds.get(kind, (0.0, "")), (seconds, about))
+        if seconds > limit:
+            self.faults.append(f"{kind}: {seconds:.2f} s for {about}")
+
+
+def highlight(files: list[Path], slowest: Slowest) -> None:
+    views: dict[str, Callable[[str, str], object]] = {
+        "highlight a file": lambda text, language: file_lines(text, language),
+        "highlight a function": lambda text, language: whole(language, text, frozenset({"f"})),
+        "highlight a preview": lambda text, language: preview(language, text, frozenset({"f"})),
+    }
+    for file in files:
+        for kind, view in views.items():
+            with slowest.timed(kind, file.name, HIGHLIGHT_SECONDS):
+                view(file.read_text(encoding="utf-8"), file.name.partition("-")[0])
+
+
+def browse(app: Flask, files: list[Path], slowest: Slowest) -> int:
+    """Request everything that shows a file; returns the number of requests."""
+    client, count = app.test_client(), 0
+    for file in files:
+        for address in addresses(client, file.name):
+            kind = " ".join(("page", *address.partition("?")[0].split("/")[1:-1][:2], address.partition("?")[2][:4]))
+            with slowest.timed(kind, f"{file.name}: {address[:100]}", ANSWER_SECONDS):
+                status = client.get(address).status_code
+            if status >= 400:
+                slowest.faults.append(f"{status}: {address} ({file.name})")
+            count += 1
+    return count
+
+
+async def use_tools(home: Path, files: list[Path], slowest: Slowest) -> int:
+    """Call the agents' tools on every file; returns the number of calls."""
+    server = create_server(Settings(home=str(home), mcp_roots=str(home.parent / "hostile")))
+    count = 0
+    for file in files:
+        calls: list[tuple[str, dict[str, object]]] = [
+            ("outline", {"file": str(file)}),
+            ("read_lines", {"file": str(file)}),
+            ("read_lines", {"file": str(file), "first": 200_000}),
+            ("search_code", {"query": "f", "path_prefix": file.name}),
+            *((tool, {"function": f"{file.name}:1"}) for tool in ("get_function", "find_callers", "find_callees")),
+            ("similar_functions", {"function": f"{file.name}:1"}),
+        ]
+        for tool, arguments in calls:
+            with slowest.timed(f"tool {tool}", file.name, ANSWER_SECONDS):
+                try:
+                    await server.call_tool(tool, arguments)
+                except ToolError as error:  # a sentence for the agent: no such line, no such unit
+                    if "Traceback" in str(error):
+                        slowest.faults.append(f"{tool} {file.name}: {error}")
+            count += 1
+    return count
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    seed = parser.parse_args().seed
+    slowest = Slowest()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        begin = time.process_time()
+        files = index_repository(home, seed)
+        print(f"{len(files)} files in {len(languages())} languages, indexed in {time.process_time() - begin:.0f} s")
+        highlight(files, slowest)
+        app = create_app(Settings(home=str(home), rate_per_address=0, feedback=False))
+        pages = browse(app, files, slowest)
+        tools = asyncio.run(use_tools(home, files, slowest))
+        app.extensions["treeline"].close()
+    for kind, (seconds, about) in sorted(slowest.seconds.items()):
+        print(f"{seconds:6.3f} s  {kind:40} {about[:110]}")
+    print("\n".join(slowest.faults))
+    print(f"{pages:,} pages and {tools:,} calls of tools; {len(slowest.faults)} faults")
+    return 1 if slowest.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
