@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.ingest.download import LANGUAGES, fetch_language
 from treeline.ingest.source import ReadOptions, Unit, UnitList, Unreadable, readable
-from treeline.ingest.sources.pool import POOL, Pool
+from treeline.ingest.sources.pool import POOL, pool_chunks
 from treeline.ingest.sources.shards import (
     DAMAGE,
     LINES,
@@ -75,7 +76,7 @@ def _of_file(path: Path, key: str, options: ReadOptions, *, named: bool) -> Iter
             yield ParquetShard(path, key, options)
     elif path.name.endswith(".pkl") if named else path.name.endswith(POOL):
         if named or "pool" in options.partitions:
-            yield Pool(FileShard(path, key, options), options)
+            yield FileShard(path, key, options, pool_chunks)
     elif path.suffix == ".zip":
         yield from _of_zip(path, "" if named else f"{key}/", options)
     elif named:
@@ -87,7 +88,7 @@ def _of_zip(path: Path, inside: str, options: ReadOptions) -> Iterator[Unit]:
         if isinstance(entry, Unreadable) or (entry.member.endswith(LINES) and _wanted(entry.member, options)):
             yield entry
         elif entry.member.endswith(POOL) and "pool" in options.partitions:
-            yield Pool(entry, options)
+            yield replace(entry, cut=pool_chunks)
 
 
 def _wanted(path: str, options: ReadOptions) -> bool:
