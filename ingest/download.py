@@ -12,6 +12,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -78,9 +79,9 @@ def fetch_language(language: str, options: ReadOptions) -> Path:
         fetch(_in_bucket(base, language), target, options)
         return target
     failures: list[str] = []
-    for locate in (lambda: _in_bucket(OFFICIAL, language), lambda: _in_zenodo(language)):
+    for locate in (partial(_in_bucket, OFFICIAL), _in_zenodo):
         try:
-            fetch(locate(), target, options)
+            fetch(locate(language), target, options)
             return target
         except TreelineError as failure:
             failures.append(failure.message)
@@ -239,8 +240,8 @@ def _problems(part: Path, total: int, file: RemoteFile) -> Iterator[tuple[str, s
     with part.open("rb") as stream:
         if not stream.read(len(file.mark)).startswith(file.mark):
             yield f" is not {'a zip archive' if file.mark == ZIP_MARK else file.name}", "check the address"
-        algorithm, _, expected = file.digest.partition(":")
-        if algorithm in hashlib.algorithms_available and expected:
+        algorithm, _, hash_value = file.digest.partition(":")
+        if algorithm in hashlib.algorithms_available and hash_value:
             stream.seek(0)
-            if hashlib.file_digest(stream, algorithm).hexdigest() != expected.lower():
+            if hashlib.file_digest(stream, algorithm).hexdigest() != hash_value.lower():
                 yield f" has another {algorithm} hash than published", "run the command again"

@@ -89,8 +89,8 @@ class Lines:
         return replace(parsed, problems=(*parsed.problems, *self.problems))
 
 
-def _decode(numbered: tuple[int, bytes]) -> tuple[int, dict[str, object] | str]:
-    line, raw = numbered
+def _decode(number_and_line: tuple[int, bytes]) -> tuple[int, dict[str, object] | str]:
+    line, raw = number_and_line
     try:
         record = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -122,7 +122,7 @@ def line_chunks(shard: Shard) -> Iterator[Chunk]:
         with shard.open() as raw:
             stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), BLOCK) if shard.key.endswith(".gz") else raw
             limit = options.max_function_bytes * LINE_PER_FUNCTION
-            for number, line in _numbered(stream, limit, shard.packed_size * MAX_RATIO + limit):
+            for number, line in _number_lines(stream, limit, shard.packed_size * MAX_RATIO + limit):
                 if isinstance(line, str):
                     problems.append(Problem(shard.name, number, line))
                 elif line.strip():
@@ -148,23 +148,23 @@ def position_of(raw: IO[bytes]) -> int:
         return 0
 
 
-def _numbered(stream: IO[bytes] | io.BufferedReader, limit: int, ceiling: int) -> Iterator[tuple[int, bytes | str]]:
+def _number_lines(stream: IO[bytes] | io.BufferedReader, limit: int, ceiling: int) -> Iterator[tuple[int, bytes | str]]:
     """Numbered lines. Never holds more than `limit` bytes of a line, nor unpacks more than `ceiling`."""
-    number, seen = 0, 0
+    number, size = 0, 0
     while line := stream.readline(limit + 1):
         number += 1
-        seen += len(line)
+        size += len(line)
         if len(line) > limit and not line.endswith(b"\n"):
             length = len(line)
-            while (rest := stream.readline(BLOCK)) and seen <= ceiling:
+            while (rest := stream.readline(BLOCK)) and size <= ceiling:
                 length += len(rest)
-                seen += len(rest)
+                size += len(rest)
                 if rest.endswith(b"\n"):
                     break
             yield number, f"line of {length:,} bytes is over the limit of {limit:,}"
         else:
             yield number, line
-        if seen > ceiling:
+        if size > ceiling:
             yield number + 1, f"unpacks to more than {MAX_RATIO} times its size: not read further"
             return
 
@@ -279,11 +279,11 @@ def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[Zi
     `inside` is a prefix of the members' keys, to keep several archives apart in reports.
     """
     try:
-        with zipfile.ZipFile(archive) as opened:
-            listed = sorted(opened.infolist(), key=lambda info: info.filename)
+        with zipfile.ZipFile(archive) as file:
+            entries = sorted(file.infolist(), key=lambda info: info.filename)
     except DAMAGE as error:
         raise InputError(f"{archive} is not a zip that can be read: {error}", "download it again") from error
-    for info in listed:
+    for info in entries:
         path = PurePosixPath(info.filename.replace("\\", "/"))
         if info.is_dir():
             continue
@@ -388,17 +388,17 @@ def _small_batches(batch: Any) -> Iterator[Any]:
         if pyarrow.types.is_dictionary(column.type):
             lengths = compute.binary_length(column.dictionary).take(column.indices)
             sizes += lengths.fill_null(0).to_numpy(zero_copy_only=False)
-    start, held = 0, 0
+    start, total = 0, 0
     for row, size in enumerate(sizes.tolist()):
-        if row > start and held + size > MAX_BATCH_BYTES:
-            yield _decoded(batch.slice(start, row - start))
-            start, held = row, 0
-        held += size
+        if row > start and total + size > MAX_BATCH_BYTES:
+            yield _expand(batch.slice(start, row - start))
+            start, total = row, 0
+        total += size
     if start < batch.num_rows:
-        yield _decoded(batch.slice(start))
+        yield _expand(batch.slice(start))
 
 
-def _decoded(batch: Any) -> Any:
+def _expand(batch: Any) -> Any:
     import pyarrow
 
     columns = [
