@@ -242,10 +242,10 @@ import sys
 from treeline.ingest.parsers import captures
 from treeline.ingest.parsers.registry import grammars
 captures.TIMEOUT_S = 2
-source = b"def f(a):\\n    return g(a, [b for b in a])\\n" * 20_000
+source = b"def f(a):\\n    return g(a, [b for b in a])\\n" * 10_000
 print("ready", flush=True)
 for _ in range(4):
-    assert len(captures.captures_of(grammars()["python"], source)["function"]) == 20_000
+    assert len(captures.captures_of(grammars()["python"], source)["function"]) == 10_000
     print("parsed", flush=True)
 """
 
