@@ -85,7 +85,7 @@ def search(
     from treeline.search.live import open_searcher
 
     if everywhere and name:
-        raise InputError("--global asks every index", "leave out --name")
+        raise InputError("--global and --name cannot be combined")
     settings = settings_for(engine, name) if everywhere else target_settings(engine, name)
     query = Query.of(" ".join(words), switches, settings)
     explain = bool(switches["explain"])

@@ -196,7 +196,7 @@ def test_filters_and_excluded_words_in_the_question_are_understood_and_shown(hom
 def test_an_option_given_twice_is_refused(home: Path) -> None:
     done = treeline(home, "search", "string", "--language", "python", "--language", "java")
     assert done.returncode == 2
-    assert "given more than once: --language (give every option once)" in done.stderr
+    assert "--language given more than once (give each option once)" in done.stderr
 
 
 def test_the_help_names_the_methods(home: Path) -> None:
