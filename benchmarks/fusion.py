@@ -31,9 +31,10 @@ from treeline.rerank.registry import DEFAULT_WEIGHTS
 from treeline.search.lanes.keyword import keyword_lane
 from treeline.search.lanes.lane_set import dense_lane
 from treeline.search.live import LiveSearcher
-from treeline.search.plan import is_identifier, route
+from treeline.search.plan import route
 from treeline.search.query import Query
 from treeline.search.settings import Settings, from_environment, open_store
+from treeline.search.spelling import is_identifier
 from treeline.service.cli import main
 
 DEPTH = 300

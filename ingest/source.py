@@ -144,16 +144,16 @@ class UnitList:
     """A source whose units are known in advance."""
 
     name: str
-    every: tuple[Unit, ...]
+    listed: tuple[Unit, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        return sum(unit.size for unit in self.every)
+        return sum(unit.size for unit in self.listed)
 
     def units(self) -> Iterator[Unit]:
         """Yields copies, because a unit holds what it has read."""
-        return map(copy, self.every)
+        return map(copy, self.listed)
 
 
 class Stamp(NamedTuple):
@@ -171,13 +171,13 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Listing:
-    """The result of a walk: source files, folders entered (with their times), ignore files, and the number of files and
-    folders skipped, by reason."""
+    """What a walk through a folder saw: source files, the folders entered (with their times), ignore files, and how
+    many files and folders were skipped, by reason."""
 
     files: dict[str, Stamp] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     rules: dict[str, Stamp] = field(default_factory=dict)
-    skips: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
 
 
 def readable(path: str) -> str:
@@ -251,7 +251,7 @@ def leads_out(member: PurePosixPath) -> bool:
 Progress = Callable[[str, int, int], None]
 
 
-def no_progress(_what: str, _position: int, _total: int) -> None:
+def no_progress(_what: str, _done: int, _total: int) -> None:
     """Report nothing."""
 
 
@@ -261,7 +261,7 @@ def default_cache() -> Path:
 
 @frozen(kw_only=True)
 class ReadOptions:
-    """Options for opening and reading sources."""
+    """How sources are opened and read."""
 
     languages: frozenset[str] = frozenset()
     """Only these languages; empty: all."""
@@ -294,6 +294,8 @@ class ReadOptions:
     """Also files that hold private keys or tokens (`corpus.secrets`)."""
     keep_texts: bool = True
     """Whether the text of files is kept with the index."""
+    history: bool = True
+    """Whether git histories are read."""
     progress: Progress = no_progress
 
     @property

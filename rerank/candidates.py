@@ -6,7 +6,8 @@ than ranking them, so a `Candidate` is made only when it is accessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple, Protocol, Self, overload
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
 from treeline.engine.hits import Hit, Hits, Ids, Part, Scores
+from treeline.graph.history import Vote
 from treeline.graph.hyperbolic import Floats
 from treeline.graph.local_tree import nearest_above
 
@@ -68,6 +70,8 @@ class RerankContext:
     explain: bool = True  # whether the candidates need reasons
     kind: str = ""  # of the query, see `QueryTraits`
     symbols: Sequence[str] = ()  # names in the query that are written like identifiers
+    # The votes of commits near the query for each file, by repository and path.
+    changes: Mapping[tuple[str, str], Vote] = field(default_factory=dict)
 
 
 class Reranker(Protocol):

@@ -74,6 +74,7 @@ CONTAINER = 0.5  # of the best score: how well the unit around them must match i
 MEMBERS = 3  # of the type that the query names, before other results
 MOST_STEPS = 3  # of a repository, so one that is full of answers is not shut out
 NAMES_SHOWN = 3  # of the other matches in a file
+ISSUE_FILES = 0.25  # of the usual distance between the results of a file
 JUST = 1e-9  # puts one candidate right before or after another
 
 
@@ -138,7 +139,11 @@ class Columns:
     @cached_property
     def is_broad(self) -> bool:
         """Whether the question is about a class or file rather than one function."""
-        return BROAD.match(self.query) is not None and not self.is_symbol
+        return BROAD.match(self.query) is not None and not self.is_symbol and not self.is_issue
+
+    @property
+    def is_issue(self) -> bool:
+        return self.context.kind == "issue"
 
     @cached_property
     def spreads(self) -> bool:
@@ -390,6 +395,22 @@ def home(columns: Columns) -> Floats | None:
     return np.array([len(by_repo.get(repo, ())) / every for repo in repos]) if every else None
 
 
+def history(columns: Columns) -> Floats | None:
+    """The votes that each file got from commits about the same."""
+    changes = columns.context.changes
+    if not changes:
+        return None
+    keys = zip(columns.repo_of_file, columns.paths, strict=True)
+    return np.array([changes[key].share if key in changes else 0.0 for key in keys])[columns.files]
+
+
+def commit(columns: Columns, position: int) -> str:
+    """The commit that changed the file for a like reason."""
+    file = columns.files[position]
+    vote = columns.context.changes.get((columns.repo_of_file[file], columns.paths[file]))
+    return f" ({vote.commit.hash[:7]} {vote.commit.subject})" if vote else ""
+
+
 def length(columns: Columns) -> Floats:
     """The logarithm of the length of the file: longer documents answer more questions (Kraaij et al., SIGIR 2002)."""
     last = [(lines_in(fragment) or (1, 1))[1] for fragment in columns.head.parts("fragment")]
@@ -469,6 +490,7 @@ RULES = (
     Rule("file-name", 0.6, file_name, "its file's name", scope="files"),
     Rule("folder-name", 0.5, folder_name, "its folder's name", scope="files"),
     Rule("home", 1.5, home, "its repository defines names in the query", scope="files"),
+    Rule("history", 0.4, history, "changed by commits about the same", scope="files", detail=commit),
     Rule("length", 0.05, length, "a long file", "a short file", "files"),
     Rule("tests", -0.5, role("tests"), "a test, example, vendored or generated file", scope="files"),
     Rule("changelogs", -1.0, role("changelogs"), "a list of changes", scope="files"),  # mentions all, explains nothing
@@ -508,7 +530,9 @@ def repository(columns: Columns) -> Floats | None:
 
 
 def file(columns: Columns) -> Floats:
-    return before(columns.files, columns.order).astype(np.float64)
+    """Earlier results of the file. What an issue asks for is often several functions of one."""
+    earlier: Floats = before(columns.files, columns.order) * np.float64(ISSUE_FILES if columns.is_issue else 1.0)
+    return earlier
 
 
 def broad_question(columns: Columns) -> Floats | None:

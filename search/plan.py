@@ -22,30 +22,21 @@ from treeline.rerank.language import INTERCHANGEABLE, LANGUAGES, WORDS, NamedLan
 from treeline.rerank.ranked_list import QueryTraits
 from treeline.rerank.registry import fusion
 from treeline.search.executor import Run
+from treeline.search.issue import Issue, is_issue, read_issue
 from treeline.search.location import Location, parse_path, parse_place
 from treeline.search.query import WORD, Parts, Query, combine, narrowing, parse
 from treeline.search.settings import MODES, QUALITIES, Settings
-from treeline.search.spelling import PRODUCTS, Corrections, correct, doubtful
+from treeline.search.spelling import IDENTIFIER, Corrections, bare, correct, doubtful, identifiers, is_identifier
 from treeline.search.structure import CALLS, EVERYTHING, INHERITS, MARKS, definition_symbol, structural
 
 KEYWORD, DENSE, TFIDF, EXACT, GRAPH = "keyword", "dense", "tfidf", "exact", "graph"
 CALLEES, TEXT_CALLS, PATH = "callees", "text_calls", "path"
-Kind = Literal["identifier", "structural", "conceptual", "mixed"]
+DEFINITIONS, PLACES, HISTORY = "definitions", "places", "history"
+Kind = Literal["identifier", "structural", "conceptual", "mixed", "issue"]
 Facets = Mapping[str, Mapping[str, int]]
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # no word contains them, and engines refuse some
 QUOTES = re.compile(r"`([^`\s]+)`|\"([^\"\s]+)\"|(?<!\w)'([^'\s]+)'(?!\w)")
-IDENTIFIER = re.compile(
-    r"(?<![\w.])(?:"
-    r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)+"  # dotted: url.parse, Foo::bar, Foo#bar
-    r"|_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*"  # snake_case, SCREAMING_CASE
-    r"|_+[A-Za-z]\w*"  # _private, __dunder__
-    r"|[a-z][a-z0-9]*[A-Z]\w*"  # camelCase
-    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # PascalCase with two humps or more
-    r"|[A-Z]{2,}[a-z]{2,}\w*"  # HTTPAdapter, but not URLs
-    r"|[A-Za-z_]\w*(?=\(\))"  # anything called
-    r")(?:\(\))?(?!\w)"
-)
 # Words beside an identifier that only mean "show me this one".
 PADDING = frozenset(
     "a an the is are of in on for to me my show find get where what which who how does do did defined definition "
@@ -105,6 +96,8 @@ class Route:
     def lanes(self) -> tuple[str, ...]:
         """The lanes of a hybrid search."""
         path = (PATH,) if self.location else ()
+        if self.kind == "issue":
+            return (KEYWORD, DENSE, DEFINITIONS, PLACES, HISTORY)
         if self.kind == "conceptual":
             return (KEYWORD, DENSE, *path)
         in_text = self.relations in (CALLS, INHERITS) or self.asks_for_uses
@@ -131,10 +124,14 @@ class Plan:
     lanes: tuple[str, ...]
     depth: int  # results that each lane brings
     limit: int  # results that are fused and re-ranked
+    issue: Issue | None = None  # the parts of a pasted text
 
     @property
     def text(self) -> str:
-        """The words that rank results: without the phrases (every result has those), unless nothing else is left."""
+        """The words that rank results: of a pasted text the title; without the phrases, which every result has, unless
+        nothing else is left."""
+        if self.issue:
+            return self.issue.title
         rest = VERBATIM.sub(" ", self.corrections.text).strip() if self.phrases else ""
         return rest if WORD.search(rest) else self.corrections.text
 
@@ -146,7 +143,12 @@ class Plan:
     @property
     def verbatim(self) -> bool:
         """Whether the words may be a quotation, such as an error message."""
-        return not self.regex and self.route.words >= VERBATIM_WORDS and self.phrases != (self.words[1:-1],)
+        return (
+            not self.regex
+            and not self.issue
+            and self.route.words >= VERBATIM_WORDS
+            and self.phrases != (self.words[1:-1],)
+        )
 
     @property
     def corrected_text(self) -> str:
@@ -168,6 +170,8 @@ class Planner:
     def plan(self, query: Query, run: Run, lanes: Sequence[str] | None = None) -> Plan:
         """The plan of a query, with the lanes of its mode and route unless they are given; raises `InputError`."""
         self._check(query)
+        if query.mode == "hybrid" and is_issue(query.text) and (issue := read_issue(query.text)).title:
+            return self._issue_plan(query, issue, lanes)
         parts = Parts(query.text) if query.literal else parse(query.text)
         filters = combine(query.filters, parts.filters)
         words = CONTROL.sub(" ", parts.words).strip()
@@ -197,6 +201,25 @@ class Planner:
             limit=max(query.offset + query.k, self._settings.rerank_depth),
         )
         return replace(plan, language=named_language(plan.text))
+
+    def _issue_plan(self, query: Query, issue: Issue, lanes: Sequence[str] | None) -> Plan:
+        """The plan of a pasted text: nothing in it is syntax, and nothing is corrected."""
+        way = Route("issue", issue.names, words=len(issue.words))
+        return Plan(
+            query=query,
+            words=issue.title,
+            filters=query.filters if query.filters == NO_FILTERS else as_indexed(query.filters, self._facets),
+            excluded=(),
+            phrases=(),
+            regex="",
+            corrections=Corrections(issue.title),
+            language=NamedLanguage("", ""),
+            route=way,
+            lanes=tuple(self._with_vectors(way.lanes()) if lanes is None else lanes),
+            depth=self._settings.lane_depth,
+            limit=max(query.offset + query.k, self._settings.rerank_depth),
+            issue=issue,
+        )
 
     def hints(self, plan: Plan, *, has_results: bool, has_exclusions: bool) -> list[str]:
         """Sentences about what the index does not have: the query's filters if nothing was found, else its language.
@@ -246,10 +269,12 @@ class Planner:
             return (EXACT,)
         has_requirements = bool(parts.regex or parts.phrases) and not (way.relations or way.location)
         verbatim = mode == "hybrid" and way.words >= VERBATIM_WORDS and not way.relations
-        lanes = way.lanes() if mode == "hybrid" else (mode,)
-        if mode == "hybrid" and not self._engine.info.encoders:
-            lanes = tuple(lane for lane in lanes if lane != DENSE)
+        lanes = self._with_vectors(way.lanes()) if mode == "hybrid" else (mode,)
         return (*lanes, EXACT) if has_requirements or verbatim else lanes
+
+    def _with_vectors(self, lanes: tuple[str, ...]) -> tuple[str, ...]:
+        """The lanes without those for which the index has no vectors."""
+        return lanes if self._engine.info.encoders else tuple(lane for lane in lanes if lane != DENSE)
 
     def _language_hint(self, plan: Plan) -> list[str]:
         name, rest = plan.language
@@ -349,21 +374,6 @@ def _by_names(text: str, quotes: tuple[str, ...], words: int) -> Route:
     rest = IDENTIFIER.sub(" ", QUOTES.sub(" ", text))
     others = len(symbols) > 1 or any(word.lower() not in PADDING for word in ENGLISH.findall(rest))
     return Route("mixed" if others else "identifier", symbols, words=words)
-
-
-def identifiers(text: str) -> list[str]:
-    """The names in a text that are written like identifiers, without the brackets of a call."""
-    names = (bare(match.group()) for match in IDENTIFIER.finditer(text))
-    return [name for name in names if name.lower() not in PRODUCTS]
-
-
-def bare(name: str) -> str:
-    return name.removesuffix("()")
-
-
-def is_identifier(name: str) -> bool:
-    """Whether a word is written like an identifier."""
-    return name.lower() not in PRODUCTS and IDENTIFIER.fullmatch(name) is not None
 
 
 def as_indexed(filters: Filters, facets: Facets) -> Filters:

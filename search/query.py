@@ -159,10 +159,12 @@ class Query:
             raise InputError(f"there is no switch {unknown[0]!r}", f"choose from: {', '.join(BY_NAME)}")
         for switch, value in values.items():
             if switch.most is not None and not switch.least <= value <= switch.most:
-                raise InputError(f"{switch.name} must be between {switch.least} and {switch.most:g}, not {value:g}")
+                raise InputError(f"{switch.name} is {value}; it goes from {switch.least} to {switch.most:g}")
             if switch.limit and value > getattr(settings, switch.limit):
                 most = getattr(settings, switch.limit)
-                raise InputError(f"{switch.name} must be at most {most:,}, not {value:,}")
+                raise InputError(
+                    f"{switch.name} is {value:,}; at most {most:,} results are allowed", f"send a smaller {switch.name}"
+                )
         own = {switch.field: value for switch, value in values.items() if switch.scope == "query"}
         own["feedback"] = own["feedback"] and settings.feedback
         filters = Filters(**{switch.field: value for switch, value in values.items() if switch.scope == "filter"})

@@ -17,6 +17,7 @@ from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import Engine, IndexInfo
 from treeline.graph.callgraph import CallGraph
+from treeline.graph.history import StoredHistory, history_file
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
 from treeline.rerank.methods import RerankOptions
 from treeline.rerank.registry import DEFAULT_WEIGHTS, fusion, reranker
@@ -27,7 +28,7 @@ from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, ex
 from treeline.search.lanes.phrase import require
 from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.location import Locations
-from treeline.search.plan import CALLEES, EXACT, PATH, Plan, Planner
+from treeline.search.plan import CALLEES, DEFINITIONS, EXACT, HISTORY, PATH, PLACES, Plan, Planner
 from treeline.search.query import Query
 from treeline.search.relatives import Relatives
 from treeline.search.settings import BEST, FAST, Settings
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
 
 CALLEES_OF = 5  # top results whose callees are added
-SPECIAL = frozenset({EXACT, PATH})  # lanes that find nothing for most queries, so one of them alone is no answer
+# Lanes that find nothing for most queries, so one of them alone is no answer.
+SPECIAL = frozenset({EXACT, PATH, HISTORY, DEFINITIONS, PLACES})
 SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
 
 
@@ -67,8 +69,9 @@ class Searcher:
         self.engine, self.encoders, self.settings = engine, encoders, settings or Settings()
         self._graph = StoredGraph(engine, cache)
         self.relatives = Relatives(engine, self._graph, self.settings.lane_depth)
+        self._history = StoredHistory(history_file(self.settings.home_path, engine.info.name))
         self._planner = Planner(engine, self.settings)
-        self._lanes = LaneSet(engine, encoders, self._graph, lambda: self.locations, cache=cache)
+        self._lanes = LaneSet(engine, encoders, self._graph, lambda: self.locations, self._history, cache=cache)
         self._rerankers: dict[tuple[str, int, float], Reranker] = {}
         self._executor = executor or Executor()
 
@@ -105,9 +108,10 @@ class Searcher:
             clock.lap("fetch")
         return self._answer(ranking, page, clock)
 
-    def rank(self, query: Query) -> Ranking:
-        """The re-ranked list without bodies, long enough for the page and the re-ranker's depth."""
-        return self._rank(self.plan(query), self._executor.run, _Clock())
+    def rank(self, query: Query, lanes: Sequence[str] | None = None) -> Ranking:
+        """The re-ranked list without bodies, long enough for the page and the re-ranker's depth; with `lanes`, of these
+        instead of those of its mode and route."""
+        return self._rank(self.plan(query, lanes), self._executor.run, _Clock())
 
     def _rank(self, plan: Plan, run: Run, clock: _Clock, reorder: Reorder | None = None) -> Ranking:
         results = self.lanes(plan, run)
@@ -170,7 +174,9 @@ class Searcher:
         """Sentences that say why nothing was found, or what the index does not have."""
         hints = self._planner.hints(results.plan, has_results=bool(results.hits), has_exclusions=results.has_exclusions)
         missing = results.no_match if results.plan.has_requirements and not results.hits else ""
-        return tuple(filter(None, (missing, results.cut_short, *hints)))
+        issue = results.plan.issue
+        reading = f"read as an issue: {issue.summary}" if issue else ""
+        return tuple(filter(None, (reading, missing, results.cut_short, *hints)))
 
     def _rerank_or_note(
         self, results: LaneResults, candidates: Sequence[Candidate]
@@ -231,6 +237,7 @@ class Searcher:
             explain=plan.query.explain,
             kind=plan.route.kind,
             symbols=plan.route.symbols,
+            changes=results.changes,
         )
 
         def run_method(candidates: Sequence[Candidate], method: str, context: RerankContext) -> Sequence[Candidate]:
@@ -274,6 +281,7 @@ class Searcher:
     def close(self) -> None:
         """Close the engine; the threads end by themselves."""
         self._executor.close()
+        self._history.close()
         self.engine.close()
 
     def _with_callees(self, results: LaneResults) -> LaneResults:

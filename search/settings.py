@@ -77,7 +77,10 @@ class Settings:
         "Model of `rerank=cross-encoder`: a name or a folder.",
     )
     cross_encoder_depth: int = setting(30, "How many results the cross-encoder reads.")
-    max_query_length: int = setting(1_000, "Longest query, in characters.", 1)
+    max_query_length: int = setting(100_000, "Longest query, in characters.", 1)
+    history: bool = setting(
+        True, "Read the git history of projects and folders, as evidence for where a question leads."
+    )
     max_k: int = setting(300, "Most results a request may ask for.", 1)
     max_offset: int = setting(10_000, "How far into a list of results a request may page.")
     max_body: int = setting(65_536, "Largest request body, in bytes.")

@@ -1,4 +1,6 @@
-"""Corrects misspelt words: those in no dictionary, one edit away from a word in many functions.
+"""Tells names from words, and corrects misspelt words.
+
+A word is misspelt if it is in no dictionary, and one edit away from a word in many functions.
 
 A misspelt word is lost on both lanes: no function contains it, and its subword tokens mean nothing.
 """
@@ -24,6 +26,17 @@ PRODUCTS = frozenset(
     "iphone ipad ios macos youtube linkedin latex openid oauth graphql protobuf node.js vue.js react.js next.js "
     "asp.net e.g i.e camelcase lowercamelcase pascalcase snake_case "
     "dropbox facebook wordpress powerpoint openstack openstreetmap opencv".split()
+)
+IDENTIFIER = re.compile(
+    r"(?<![\w.])(?:"
+    r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)+"  # dotted: url.parse, Foo::bar, Foo#bar
+    r"|_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+_*"  # snake_case, SCREAMING_CASE
+    r"|_+[A-Za-z]\w*"  # _private, __dunder__
+    r"|[a-z][a-z0-9]*[A-Z]\w*"  # camelCase
+    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+"  # PascalCase with two humps or more
+    r"|[A-Z]{2,}[a-z]{2,}\w*"  # HTTPAdapter, but not URLs
+    r"|[A-Za-z_]\w*(?=\(\))"  # anything called
+    r")(?:\(\))?(?!\w)"
 )
 
 
@@ -92,3 +105,18 @@ def _is_slip(word: str, other: str) -> bool:
     if len(other) < len(word):
         return len(word) >= LONG and word[at] in word[at - 1] + word[at + 1 : at + 1 + AHEAD]
     return word[at : at + 2] == other[at : at + 2][::-1]
+
+
+def identifiers(text: str) -> list[str]:
+    """The names in a text that are written like identifiers, without the brackets of a call."""
+    names = (bare(match.group()) for match in IDENTIFIER.finditer(text))
+    return [name for name in names if name.lower() not in PRODUCTS]
+
+
+def bare(name: str) -> str:
+    return name.removesuffix("()")
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a word is written like an identifier."""
+    return name.lower() not in PRODUCTS and IDENTIFIER.fullmatch(name) is not None

@@ -76,8 +76,8 @@ def checkout_of(folder: Path) -> Checkout | None:
         if top != folder and not is_own(top, git):
             continue
         if git.is_file():
-            target = read_git_file(git).removeprefix("gitdir:").strip()
-            git = (top / target) if target else git
+            written = read_git_file(git).removeprefix("gitdir:").strip()
+            git = (top / written) if written else git
         if git.is_dir():
             return _describe(top, git)
     return None
@@ -170,19 +170,19 @@ def published_files(top: Path) -> PublishedFiles | None:
 
 def _newest(top: Path) -> str:
     """The newest published commit; HEAD for a checkout without remote branches, such as a fetched commit."""
-    head = _git(top, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
-    if not _git(top, "for-each-ref", "--count=1", REMOTE_REFS):
+    head = run_git(top, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
+    if not run_git(top, "for-each-ref", "--count=1", REMOTE_REFS):
         return head
-    commits = _git(top, "rev-list", "--boundary", head, "--not", f"--glob={REMOTE_REFS}").decode().split()
-    if not commits:
+    unpublished = run_git(top, "rev-list", "--boundary", head, "--not", f"--glob={REMOTE_REFS}").decode().split()
+    if not unpublished:
         return head
-    return next((commit.removeprefix("-") for commit in commits if commit.startswith("-")), "")
+    return next((commit.removeprefix("-") for commit in unpublished if commit.startswith("-")), "")
 
 
 def _blobs(top: Path, sha: str) -> dict[str, str]:
     """The files of a commit, each with its blob id."""
     blobs = {}
-    for entry in _git(top, "ls-tree", "-r", "-z", "--full-tree", sha).split(b"\0"):
+    for entry in run_git(top, "ls-tree", "-r", "-z", "--full-tree", sha).split(b"\0"):
         kind, _, path = entry.partition(b"\t")
         if path:
             blobs[os.fsdecode(path)] = kind.rpartition(b" ")[2].decode()
@@ -197,7 +197,8 @@ def _blob(content: bytes, like: str) -> str:
     return digest.hexdigest()
 
 
-def _git(top: Path, *arguments: str) -> bytes:
+def run_git(top: Path, *arguments: str) -> bytes:
+    """What git prints in a folder."""
     command = git_command(["-C", str(top), *arguments])
     return subprocess.run(
         command,

@@ -12,10 +12,12 @@ from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.encoder.protocol import Encoder
+from treeline.encoder.protocol import Encoder, unit
 from treeline.engine.hits import Hits, distinct
 from treeline.engine.protocol import Engine, Filters
+from treeline.graph.history import History
 from treeline.rerank.ranked_list import RankedList
+from treeline.search.issue import Issue
 from treeline.search.lanes.graph import (
     ExactList,
     StoredGraph,
@@ -24,11 +26,31 @@ from treeline.search.lanes.graph import (
     text_bases_lane,
     text_calls_lane,
 )
+from treeline.search.lanes.issue import (
+    Changes,
+    HistoryList,
+    definitions_lane,
+    history_lane,
+    issue_keyword_lane,
+    places_lane,
+)
 from treeline.search.lanes.keyword import CHUNKS, keyword_lane
 from treeline.search.lanes.phrase import PhraseList, exact_lane
 from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
 from treeline.search.location import Locations, innermost
-from treeline.search.plan import DENSE, EXACT, GRAPH, KEYWORD, PATH, TEXT_CALLS, TFIDF, Plan
+from treeline.search.plan import (
+    DEFINITIONS,
+    DENSE,
+    EXACT,
+    GRAPH,
+    HISTORY,
+    KEYWORD,
+    PATH,
+    PLACES,
+    TEXT_CALLS,
+    TFIDF,
+    Plan,
+)
 from treeline.search.structural_answer import Exact
 from treeline.search.structure import INHERITS
 
@@ -48,17 +70,28 @@ class LaneSet:
         encoders: Mapping[str, Encoder],
         graph: StoredGraph,
         locations: Callable[[], Locations | None],
+        history: Callable[[], History | None],
         *,
         cache: Path | None = None,
     ) -> None:
         self._engine, self._encoders, self._graph, self._locations = engine, encoders, graph, locations
+        self._history = history
         self._tfidf = TfidfLane(engine, cache)
 
     def make(self, plan: Plan) -> dict[str, Lane]:
         """The plan's lanes by name; an index with several encoders has a dense lane for each."""
         lanes: dict[str, Lane] = {}
         for name in plan.lanes:
-            if name == KEYWORD:
+            if name == KEYWORD and plan.issue:
+                lanes[name] = partial(issue_keyword_lane, self._engine, plan.issue, plan.depth, plan.filters)
+            elif name == DEFINITIONS and plan.issue:
+                lanes[name] = partial(definitions_lane, self._engine, plan.issue, plan.filters)
+            elif name == PLACES and plan.issue:
+                lanes[name] = partial(self._places_lane, plan.issue, plan.filters)
+            elif name == HISTORY:
+                words = plan.issue.words if plan.issue else terms(plan.text)
+                lanes[name] = partial(self._history_lane, words, plan.filters)
+            elif name == KEYWORD:
                 lanes[name] = partial(
                     keyword_lane,
                     self._engine,
@@ -85,6 +118,12 @@ class LaneSet:
                 raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
         return lanes
 
+    def _places_lane(self, issue: Issue, filters: Filters) -> RankedList:
+        return places_lane(self._engine, self._locations(), issue, filters)
+
+    def _history_lane(self, words: Sequence[str], filters: Filters) -> RankedList:
+        return history_lane(self._engine, self._history(), words, filters)
+
     def prepare(self, name: str, progress: Progress = no_progress) -> None:
         """Load or build now what the lane needs, instead of at its first query."""
         if name == TFIDF:
@@ -109,7 +148,7 @@ class LaneSet:
                 dense_lane,
                 self._engine,
                 self._encoders[spec.name],
-                plan.text,
+                plan.issue.texts if plan.issue else [plan.text],
                 plan.depth,
                 plan.filters,
                 index_name=spec.name,
@@ -135,10 +174,18 @@ def path_lane(engine: Engine, locations: Locations | None, plan: Plan) -> Ranked
 
 
 def dense_lane(
-    engine: Engine, encoder: Encoder, text: str, k: int, filters: Filters, *, index_name: str, lane: str = DENSE
+    engine: Engine,
+    encoder: Encoder,
+    texts: Sequence[str],
+    k: int,
+    filters: Filters,
+    *,
+    index_name: str,
+    lane: str = DENSE,
 ) -> RankedList:
-    """The nearest `k` by cosine; empty if the encoder knows no word of the query."""
-    vector = encoder.encode_queries([text])[0]
+    """The nearest `k` by cosine to the mean of these texts; empty if the encoder knows no word of them."""
+    vectors = encoder.encode_queries(texts)
+    vector = vectors[0] if len(vectors) == 1 else unit(vectors.sum(axis=0))
     if not vector.any():
         return RankedList(lane, [])
     hits = engine.knn(vector, k, filters, index_name)
@@ -250,6 +297,11 @@ class LaneResults:
     def hits(self) -> Hits:
         """The distinct functions of all lists."""
         return distinct([ranking.hits for ranking in self.lists])
+
+    @property
+    def changes(self) -> Changes:
+        """The votes that each file got from the history, by repository and path."""
+        return next((ranking.changes for ranking in self.lists if isinstance(ranking, HistoryList)), {})
 
     def only(self, *lanes: str) -> LaneResults:
         """The results of these lanes only; `dense` includes every encoder's."""

@@ -8,7 +8,6 @@ from typing import cast
 import click
 
 from treeline.search.settings import from_environment
-from treeline.service.cli.options import not_empty
 from treeline.service.http.keys import SCOPES, KeyRing, Scope
 
 
@@ -18,7 +17,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.argument("name", callback=not_empty)
+@click.argument("name")
 @click.option(
     "--scope",
     "scopes",
@@ -36,7 +35,7 @@ def create(name: str, scopes: tuple[str, ...]) -> None:
 
 
 @keys.command("list")
-@click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 def list_(as_json: bool) -> None:
     """Show the keys, without their secrets."""
     keys = _ring().all()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -60,8 +61,11 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, self._modules[name][1]) for name in names])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Pass an option that the group lacks to the command `otherwise`: `treeline -k 3 QUESTION`."""
+        """Pass an option that the group lacks to the command `otherwise`: `treeline -k 3 QUESTION`. So goes a text that
+        is piped in: `treeline < issue.md`."""
         own = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if self._otherwise and not args and is_piped():
+            args = [self._otherwise]
         if self._otherwise and args and args[0].startswith("-") and args[0] not in own:
             args = [self._otherwise, *args]
         return super().parse_args(ctx, args)
@@ -91,11 +95,12 @@ class LazyGroup(click.Group):
         return items or super(click.Group, self).shell_complete(ctx, incomplete)
 
 
-def echo_json(value: object) -> None:
-    """Print a value as indented JSON."""
-    import orjson
-
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+def is_piped() -> bool:
+    """Whether standard input is a file or a pipe."""
+    with suppress(OSError, ValueError, AttributeError):  # closed, or replaced by something without a descriptor
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+        return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
+    return False
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -116,16 +121,16 @@ class StrictCommand(click.Command):
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         counts = Counter(one for one in order if isinstance(one, click.Option) and not one.is_flag)
         if repeats := sorted(max(option.opts, key=len) for option, count in counts.items() if count > 1):
-            raise InputError(f"{', '.join(repeats)} given more than once", "give each option once")
+            raise InputError(f"given more than once: {', '.join(repeats)}", "give every option once")
         return super().parse_args(ctx, args)
 
 
 def index_options(command: Command) -> Command:
     """`--engine` and `--name`: which index to use."""
     about = "Index; default: the setting `index`."
-    command = click.option("--name", default="", metavar="NAME", callback=not_empty, help=about)(command)
+    command = click.option("--name", default="", metavar="NAME", callback=_not_empty, help=about)(command)
     engines = click.Choice(["embedded", "elasticsearch"])
-    return click.option("--engine", type=engines, help="The index's engine; default: the setting `engine`.")(command)
+    return click.option("--engine", type=engines, help="Where it lives; default: the setting `engine`.")(command)
 
 
 # Switches without an option: the command line reads no votes, and --full shows code.
@@ -153,9 +158,9 @@ def search_options(command: Command) -> Command:
     return command
 
 
-def not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def _not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:
     """Refuse an empty name: a script's unset variable does not mean the default index."""
-    if not value.strip() and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+    if not value and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
         raise click.BadParameter("it is empty")
     return value
 

@@ -22,6 +22,7 @@ from treeline.service.cli.options import (
     echo,
     how_to_index,
     index_options,
+    is_piped,
     lazy_progress,
     progress_bar,
     search_options,
@@ -61,7 +62,7 @@ class Search(StrictCommand):
 
 
 @click.command("search", cls=Search)
-@click.argument("words", nargs=-1, required=True, metavar="QUESTION")
+@click.argument("words", nargs=-1, metavar="QUESTION")
 @index_options
 @click.option("--global", "everywhere", is_flag=True, help="Search every index; projects are refreshed first.")
 @search_options
@@ -80,14 +81,15 @@ def search(
 
     Searches this folder's project, which is indexed the first time and refreshed when files change; --name searches
     another index. The question may contain filters (repo:NAME, lang:NAME, path:PREFIX, kind:KIND), -word to exclude,
-    and exact text in quotes. Exits with 0 if something was found, 1 if not, 2 after an error.
+    and exact text in quotes. A long text, such as an issue or a log, is read from standard input:
+    treeline < issue.md. Exits with 0 if something was found, 1 if not, 2 after an error.
     """
     from treeline.search.live import open_searcher
 
     if everywhere and name:
-        raise InputError("--global and --name cannot be combined")
+        raise InputError("--global asks every index", "leave out --name")
     settings = settings_for(engine, name) if everywhere else target_settings(engine, name)
-    query = Query.of(" ".join(words), switches, settings)
+    query = Query.of(" ".join(words) or piped_text(settings.max_query_length), switches, settings)
     explain = bool(switches["explain"])
     if everywhere:
         answer, info = search_everywhere(query, settings)
@@ -106,6 +108,13 @@ def search(
         return show_found(answer, info, clusters, explain=explain, full=full, as_json=as_json)
     finally:
         searcher.close()
+
+
+def piped_text(most: int) -> str:
+    """The text on standard input; no more of it is read than shows that it is too long."""
+    if not is_piped():
+        raise click.UsageError("Missing argument 'QUESTION...'.")
+    return sys.stdin.buffer.read(4 * most + 4).decode("utf-8", "replace").strip()
 
 
 def show_found(

@@ -24,6 +24,7 @@ ROUTES = {
     "identifier": "understood as a name",
     "structural": "understood as a question about calls and uses",
     "mixed": "understood as words and names",
+    "issue": "understood as an issue",
 }
 STAGES = {
     "exact": "exact words",

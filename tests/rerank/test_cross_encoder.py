@@ -14,7 +14,6 @@ from treeline.corpus import hub
 from treeline.corpus.errors import InputError
 from treeline.rerank.candidates import Candidate, RerankContext
 from treeline.rerank.cross_encoder import CrossEncoding, load
-from treeline.search.executor import Executor
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
@@ -60,12 +59,9 @@ def test_it_moves_the_top_by_the_models_scores_and_leaves_the_rest(model: str) -
     assert [candidate.id for candidate in found(far_ahead)] == [f"id{i}" for i in [best_first[-1], *best_first[:2], 3]]
 
 
-def test_a_search_uses_the_model_and_the_depth_of_the_settings(
-    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_uses_the_model_and_the_depth_of_the_settings(model: str, tmp_path: Path) -> None:
     settings = Settings(cross_encoder=model, cross_encoder_depth=2)
     searcher = Searcher(small_store(tmp_path).open(NAME), {shipped().name: shipped()}, settings)
-    monkeypatch.setattr(Executor, "call", None)  # it takes seconds, so the thread of the quick searches is left alone
     found = searcher.search(Query("parse json", rerank="cross-encoder"))
     searcher.close()
     assert ["cross-encoder score" in result.candidate.reason for result in found.results[:3]] == [True, True, False]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.rerank.candidates import unit, units
 from treeline.corpus.errors import InputError
+from treeline.graph.history import Commit, Vote
 from treeline.rerank.candidates import Candidate, RerankContext
 from treeline.rerank.registry import reranker
 from treeline.rerank.rules import DIVISORS, RULE_NAMES, RULES
@@ -154,6 +155,12 @@ CASES: tuple[tuple[str, str, Sequence[Candidate], list[str]], ...] = (
         ["f0", "g"],
     ),
     (
+        "history",
+        "a way to send it again",
+        units(("a.py", "A", "class", 1.0), ("changed.py", "B", "class", 0.9), FAR),
+        ["B", "A"],
+    ),
+    (
         "spread-files",
         "a way to send it again",
         units(("a.py", "A", "class", 1.0), ("a.py", "B", "class", 0.9), ("b.py", "g", "class", 0.8), FAR),
@@ -185,11 +192,15 @@ CASES: tuple[tuple[str, str, Sequence[Candidate], list[str]], ...] = (
 )
 
 
+COMMIT = Commit("3a1c2f9" + 33 * "0", 0, "Ada", "Send it again")
+
+
 def ranking(query: str, rows: Sequence[Candidate], rule: str = "") -> Sequence[Candidate]:
     context = RerankContext(
         query,
         texts=lambda ids: ["pub use core::FromRequest;"] * len(ids),
         codes=lambda ids: [CODE.get(id_, "") for id_ in ids],
+        changes={("o/r", "changed.py"): Vote(1.0, COMMIT)},
     )
     return reranker(f"tree without {rule}" if rule else "tree")(rows, context)
 

@@ -9,12 +9,12 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, child_of, descend, field_body, field_name, nth, text_of
+from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, nth, text_of
 from treeline.ingest.parsers.languages.c_family import one_branch
-from treeline.ingest.parsers.names import call_name
+from treeline.ingest.parsers.names import called
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
-ATTRIBUTES = Comments(attribute=re.compile(rb"[@\[]"))
+ANNOTATED = Comments(attribute=re.compile(rb"[@\[]"))
 
 # C# ---------------------------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ def _csharp_repair(source: bytes) -> bytes:
     if b"extension" not in source:
         return source
     head = f"class {EXTENSION}".encode()
-    return EXTENSION_BLOCK.sub(lambda match: match[1] + head + re.sub(rb"[^\n]", b" ", match[2][len(head) :]), source)
+    return EXTENSION_BLOCK.sub(lambda found: found[1] + head + re.sub(rb"[^\n]", b" ", found[2][len(head) :]), source)
 
 
 def _csharp_mend(source: bytes) -> bytes:
@@ -89,10 +89,10 @@ def _csharp_mend(source: bytes) -> bytes:
 
 def _csharp_doc(node: Node, source: bytes) -> Doc:
     """The comment above without its XML tags: `<see cref="Foo"/>` becomes `Foo`."""
-    doc = comment_above(source, node.start_byte, ATTRIBUTES)
+    doc = comment_above(source, node.start_byte, ANNOTATED)
     if "<" not in doc.text:
         return doc
-    text = XML_TAG.sub(lambda match: match[1] or "", doc.text)
+    text = XML_TAG.sub(lambda found: found[1] or "", doc.text)
     return Doc("\n".join(line.strip() for line in text.splitlines() if line.strip()), above=doc.above)
 
 
@@ -108,21 +108,21 @@ def _csharp_bindings(node: Node) -> Iterator[tuple[str, str]]:
     """Variables, parameters, fields and properties; `var` is what the value is."""
     kind = node.child_by_field_name("type")
     is_var = kind is not None and kind.type == "implicit_type"
-    type_name = "" if is_var else type_of(kind)
+    declared = "" if is_var else type_of(kind)
     if node.type == "foreach_statement":
-        target = node.child_by_field_name("left")
-        yield text_of(target), element_of(node.child_by_field_name("right")) if is_var else type_name
+        left = node.child_by_field_name("left")
+        yield text_of(left), element_of(node.child_by_field_name("right")) if is_var else declared
     elif node.type == "variable_declaration":
         for declarator in node.named_children:
             if declarator.type == "variable_declarator":
                 value = nth(declarator, 1) if declarator.named_child_count > 1 else None
-                yield field_name(declarator), _csharp_value(value) if is_var else type_name
+                yield field_name(declarator), _csharp_value(value) if is_var else declared
     elif name := field_name(node):
-        yield name, type_name
+        yield name, declared
 
 
 def _csharp_value(node: Node | None) -> str:
-    """The type of a value: an object of the type that is made, or an expression."""
+    """What a value is: an object of the type that is made, or an expression."""
     if node is not None and node.type == "object_creation_expression":
         return type_of(node.child_by_field_name("type"))
     return value_of(node)
@@ -173,11 +173,14 @@ KOTLIN_NAMES = {
 def _kotlin_name(node: Node) -> str:
     if node.type == "secondary_constructor":
         return "constructor"
-    return text_of(descend(node, KOTLIN_NAMES.get(node.type, ()))).strip("`")
+    found: Node | None = node
+    for step in KOTLIN_NAMES.get(node.type, ()):
+        found = child_of(found, step) if found is not None else None
+    return text_of(found).strip("`")
 
 
 def _kotlin_owner(node: Node) -> str:
-    """The type that an extension function extends: `fun String.title()` is `String.title`."""
+    """What an extension function extends: `fun String.title()` is `String.title`."""
     is_extension = node.type in ("function_declaration", "property_declaration")
     receiver = text_of(node.child_by_field_name("receiver")) if is_extension else ""
     if "->" in receiver:
@@ -208,9 +211,9 @@ def _kotlin_bindings(node: Node) -> Iterator[tuple[str, str]]:
     value = ""
     if kind is None and node.type == "property_declaration" and children[-1].type not in ("getter", "setter"):
         value = "" if children[-1] == holder else value_of(children[-1])
-    expression = type_of(kind) if kind is not None else value
+    held = type_of(kind) if kind is not None else value
     if node.type != "class_parameter" or child_of(node, "binding_pattern_kind") is not None:
-        yield name, expression
+        yield name, held
 
 
 def _kotlin_returns(node: Node) -> str:
@@ -239,7 +242,7 @@ GUARD = re.compile(rb"(\bis\s+[\w.<>*?]+\s+)(if\b[^{}\n]*?)(?=->)")
 
 
 def _kotlin_mend(source: bytes) -> bytes:
-    return GUARD.sub(lambda match: match[1] + b" " * len(match[2]), source)
+    return GUARD.sub(lambda found: found[1] + b" " * len(found[2]), source)
 
 
 # Scala ------------------------------------------------------------------------------------------------------------
@@ -268,24 +271,24 @@ SCALA = """
 """
 
 
-STRING = re.compile(r'"([^"]*)"')
+QUOTED = re.compile(r'"([^"]*)"')
 
 
 def _scala_name(node: Node) -> str:
     if node.type == "call_expression":  # `test("adds") { … }`
         call = node.child_by_field_name("function")
         callee = text_of(call.child_by_field_name("function") if call is not None else None)
-        return call_name(callee, text_of(call.child_by_field_name("arguments") if call is not None else None))
+        return called(callee, text_of(call.child_by_field_name("arguments") if call is not None else None))
     if node.type == "infix_expression":  # `"A store" should "add" in { … }`
-        said = STRING.findall(text_of(node.child_by_field_name("left"))[:400])
-        return call_name("test", " ".join(said))
+        said = QUOTED.findall(text_of(node.child_by_field_name("left"))[:400])
+        return called("test", " ".join(said))
     if node.type in ("val_definition", "var_definition"):
         pattern = node.child_by_field_name("pattern")
         return text_of(pattern) if pattern is not None and pattern.type == "identifier" else ""
     if node.type == "extension_definition":
         # `extension (s: String) def shout` is `String.shout`.
-        receiver = re.search(r":\s*(\w+)", text_of(node.child_by_field_name("parameters")))
-        return receiver[1] if receiver else ""
+        extended = re.search(r":\s*(\w+)", text_of(node.child_by_field_name("parameters")))
+        return extended[1] if extended else ""
     if node.type == "given_definition" and not field_name(node):
         return text_of(node.child_by_field_name("return_type"))
     return field_name(node)
@@ -350,7 +353,10 @@ def _dart_name(node: Node) -> str:
         return text_of(node.child_by_field_name("class"))
     if node.type == "class_definition" and (alias := child_of(node, "mixin_application_class")) is not None:
         return text_of(child_of(alias, "identifier"))
-    return text_of(descend(node, DART_NAMES.get(node.type, ("name",))))
+    found: Node | None = node
+    for step in DART_NAMES.get(node.type, ("name",)):
+        found = child_of(found, step) if found is not None else None
+    return text_of(found)
 
 
 def _dart_end(node: Node) -> Node:
@@ -372,8 +378,8 @@ def _dart_imports(statement: Node) -> list[Import]:
         return []
     if alias := re.search(r"\bas\s+(\w+)", text[path.end() :]):
         return [Import(path[1], "", alias[1])]
-    if names := re.search(r"\bshow\s+([\w\s,$]+)", text[path.end() :]):
-        return [Import(path[1], name, name) for name in re.findall(r"[\w$]+", names[1]) if name != "hide"]
+    if shown := re.search(r"\bshow\s+([\w\s,$]+)", text[path.end() :]):
+        return [Import(path[1], name, name) for name in re.findall(r"[\w$]+", shown[1]) if name != "hide"]
     return [Import(path[1], "*", "")]
 
 
@@ -385,7 +391,7 @@ GRAMMARS = (
         end_of=_dart_end,
         body_of=_dart_body,
         imports_of=_dart_imports,
-        comments=ATTRIBUTES,
+        comments=ANNOTATED,
     ),
     Grammar(
         name="csharp",
@@ -398,7 +404,7 @@ GRAMMARS = (
         returns_of=_csharp_returns,
         repair=_csharp_repair,
         mend=_csharp_mend,
-        comments=ATTRIBUTES,
+        comments=ANNOTATED,
     ),
     Grammar(
         name="kotlin",
@@ -410,13 +416,13 @@ GRAMMARS = (
         bindings_of=_kotlin_bindings,
         returns_of=_kotlin_returns,
         mend=_kotlin_mend,
-        comments=ATTRIBUTES,
+        comments=ANNOTATED,
     ),
     Grammar(
         name="scala",
         query=SCALA,
         name_of=_scala_name,
         imports_of=_scala_imports,
-        comments=ATTRIBUTES,
+        comments=ANNOTATED,
     ),
 )

@@ -1,0 +1,192 @@
+"""Reads the history of the git checkouts in an index: once in full, later what was added since."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from shutil import which
+
+from treeline.corpus.errors import TreelineError
+from treeline.engine.durable import LockHeld, WriterLock, disk_errors
+from treeline.graph.history import Change, Commit, History, Repository, add, create, history_file
+from treeline.ingest.sources.checkout import checkout_of, git_command, git_environment, run_git
+
+MOST_COMMITS = 50_000  # the newest; older ones say little about today's files
+MOST_BYTES = 400_000_000  # of git's output
+TIMEOUT_S = 120
+LONGEST_SUBJECT, LONGEST_BODY = 300, 2_000  # characters
+LONGEST_TOKEN = 1 << 20  # bytes of a message or path
+MOST_PATHS = 1_000  # of a commit; one that touches more has no vote anyway
+BLOCK = 1 << 20
+HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+STATUS = re.compile(rb"\n?([ACDMRTUX])\d*")
+TRAILER = re.compile(
+    r"^(?:[A-Z][\w-]+-by|Change-Id|Signed-off-by|Co-authored-by|git-svn-id): .*$", re.MULTILINE | re.IGNORECASE
+)
+FORMAT = "--format=%H%x00%ct%x00%an%x00%B"
+
+
+def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:
+    """Bring the history of an index's repositories (name to folder) up to date; nothing if another process is at it.
+
+    What is no git checkout has none. A rewritten history is read again, and so are those beside it.
+    """
+    file = history_file(home, index)
+    if not home.is_dir():
+        return
+    with suppress(LockHeld), _errors(home), WriterLock(file.with_suffix(".lock")):
+        known = _known(file)
+        roots = {repo: one.root for repo, one in known.items()} | dict(roots)
+        found = {repo: _git(root, "rev-parse", "--verify", "HEAD^{commit}") for repo, root in roots.items()}
+        heads = {repo: head for repo, head in found.items() if head}
+        if {repo: one.head for repo, one in known.items()} == heads:
+            return
+        if known and all(repo in heads and _is_ancestor(roots[repo], one.head) for repo, one in known.items()):
+            since = {repo: one.head for repo, one in known.items()}
+            _write(file, {repo: (roots[repo], since.get(repo, ""), head) for repo, head in heads.items()})
+        elif heads:
+            new = file.with_suffix(".new")
+            new.unlink(missing_ok=True)
+            _write(new, {repo: (roots[repo], "", head) for repo, head in heads.items()})
+            new.replace(file)
+
+
+@contextmanager
+def _errors(home: Path) -> Iterator[None]:
+    with disk_errors(home):
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise TreelineError(f"the history cannot be saved: {error}") from error
+
+
+def update_behind(home: Path, index: str, roots: Mapping[str, Path]) -> None:
+    """Bring the history up to date in a process of its own, for which no answer waits; nothing if no head has moved."""
+    heads = {repo: checkout.sha for repo, root in roots.items() if (checkout := checkout_of(root)) and checkout.sha}
+    known = _known(history_file(home, index)) if heads else {}
+    if all(repo in known and known[repo].head == head for repo, head in heads.items()) or not which("git"):
+        return
+    arguments = [str(home), index, *(part for repo in heads for part in (repo, str(roots[repo])))]
+    with suppress(OSError):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "treeline.ingest.history", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        threading.Thread(target=process.wait, daemon=True).start()  # a server that goes on keeps no zombie
+
+
+def _known(file: Path) -> dict[str, Repository]:
+    """What the file has; nothing if it is missing, damaged or of another version: all of it can be read again."""
+    with suppress(sqlite3.Error), closing(History(file)) as history:
+        return history.repositories()
+    return {}
+
+
+def _write(file: Path, repositories: Mapping[str, tuple[Path, str, str]]) -> None:
+    """Add the commits of each repository (folder, commit read last, head)."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("PRAGMA synchronous = OFF")
+        if database.execute("PRAGMA user_version").fetchone() == (0,):
+            create(database)
+        database.execute("BEGIN IMMEDIATE")
+        for repo, (root, since, head) in repositories.items():
+            if since != head:
+                add(database, repo, read_log(root, since, head))
+                shallow = _git(root, "rev-parse", "--is-shallow-repository") == "true"
+                row = (repo, os.fsencode(root), head, 0.0, shallow)
+                database.execute("INSERT OR REPLACE INTO repository VALUES (?, ?, ?, ?, ?)", row)
+        database.execute("COMMIT")
+        with closing(History(file)) as history:
+            qualities = [(history.measure_quality(repo), repo) for repo in repositories]
+        database.executemany("UPDATE repository SET quality = ? WHERE repo = ?", qualities)
+
+
+def read_log(root: Path, since: str, head: str) -> Iterator[tuple[Commit, list[Change]]]:
+    """The commits after `since` without merges, oldest first, with the paths below the folder."""
+    command = ["-C", str(root), "log", "-z", "--no-merges", "--no-show-signature", "--no-ext-diff", "--no-textconv"]
+    command += ["--name-status", "-M100%", "--relative", f"--max-count={MOST_COMMITS}", "--reverse", FORMAT]
+    command += [f"{since}..{head}" if since else head, "--", "."]
+    tokens = _tokens(command)
+    token = next(tokens, b"")
+    while HASH.fullmatch(token):
+        sha, time, author, message = (token, *(next(tokens, b"") for _ in range(3)))
+        changes: list[Change] = []
+        while match := STATUS.fullmatch(token := next(tokens, b"")):
+            status = match[1].decode()
+            old = os.fsdecode(next(tokens, b"")) if status in "RC" else ""
+            path = os.fsdecode(next(tokens, b""))
+            if len(changes) < MOST_PATHS:
+                changes.append(Change(status, path, old if status == "R" else ""))
+        subject, _, body = message.decode("utf-8", "replace").strip().partition("\n")
+        yield (
+            Commit(
+                sha.decode(),
+                int(time) if time.isdigit() else 0,
+                _plain(author.decode("utf-8", "replace"))[:LONGEST_SUBJECT],
+                _plain(subject)[:LONGEST_SUBJECT],
+                TRAILER.sub("", body[:LONGEST_BODY]).strip(),
+            ),
+            changes,
+        )
+
+
+def _plain(text: str) -> str:
+    """One line without control characters."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def _tokens(command: list[str]) -> Iterator[bytes]:
+    """What git prints, split at NUL; ends early after too much or too long."""
+    process = subprocess.Popen(
+        git_command(command),
+        env=git_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    clock = threading.Timer(TIMEOUT_S, process.kill)
+    clock.start()
+    rest, size = b"", 0
+    try:
+        while (block := process.stdout.read(BLOCK)) and size < MOST_BYTES:
+            size += len(block)
+            *tokens, rest = (rest + block).split(b"\0")
+            yield from tokens
+            rest = rest[:LONGEST_TOKEN]
+        if rest:
+            yield rest
+    finally:
+        clock.cancel()
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+
+def _is_ancestor(root: Path, commit: str) -> bool:
+    return _git(root, "merge-base", "--is-ancestor", commit, "HEAD") is not None
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """What git says, without the last line's end; None if it fails."""
+    with suppress(OSError, subprocess.SubprocessError):
+        return run_git(root, *arguments).decode("utf-8", "replace").strip()
+    return None
+
+
+if __name__ == "__main__":
+    os.nice(10)
+    home, index, *pairs = sys.argv[1:]
+    with suppress(TreelineError):
+        update(Path(home), index, dict(zip(pairs[::2], map(Path, pairs[1::2]), strict=True)))

@@ -1,0 +1,108 @@
+"""The lanes of a pasted text: definitions of its names, its places, and files that commits about the same changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+
+import numpy as np
+
+from treeline.corpus.frozen import frozen
+from treeline.engine.hits import Hit, Hits, concatenate
+from treeline.engine.protocol import Engine, Filters
+from treeline.graph.history import History, Vote
+from treeline.rerank.ranked_list import RankedList
+from treeline.search.issue import Issue
+from treeline.search.lanes.keyword import EXACT
+from treeline.search.location import Locations, innermost
+from treeline.search.plan import DEFINITIONS, HISTORY, IN_GRAPH, KEYWORD, PLACES, SEPARATORS
+
+SAME_NAME = 5  # definitions of a name that are read; one that more have says little
+OTHER_OWNER = 0.5  # the factor for a definition in another class or module than the name says
+FADING = 0.9  # from one place, name or unit to the next
+VOTED_FILES = 10  # whose units are candidates
+UNITS = 4  # of each
+
+Changes = Mapping[tuple[str, str], Vote]  # by repository and path
+
+
+@frozen
+class HistoryList(RankedList):
+    """The units of the files that have most votes; `changes` has the votes of all files."""
+
+    changes: Mapping[tuple[str, str], Vote] = field(default_factory=dict, kw_only=True)
+
+
+def issue_keyword_lane(engine: Engine, issue: Issue, k: int, filters: Filters) -> RankedList:
+    """The best `k` by the words of all parts, each as often as it counts."""
+    hits = engine.keyword(issue.words, k, filters)
+    return RankedList(KEYWORD, hits, [EXACT] * len(hits))
+
+
+def definitions_lane(engine: Engine, issue: Issue, filters: Filters) -> RankedList:
+    """The definitions of the names, the likeliest name's first."""
+    scores: dict[str, float] = {}
+    found: list[Sequence[Hit]] = []
+    for rank, name in enumerate(issue.names):
+        owner, last = ["", *SEPARATORS.split(name)][-2:]
+        hits = Hits.of(engine.named(last, SAME_NAME + 1, IN_GRAPH) if last else [])
+        if not 0 < len(hits) <= SAME_NAME:
+            continue
+        passing = engine.locate(hits.ids, filters)
+        found.append(passing)
+        for hit in passing:
+            apt = not owner or owner in f"{hit.address.path}/{hit.address.func_name}".replace(".", "/").split("/")
+            score = FADING**rank / len(hits) ** 0.5 * (1.0 if apt else OTHER_OWNER)
+            scores[hit.id] = max(scores.get(hit.id, 0.0), score)
+    return _by_score(DEFINITIONS, found, scores)
+
+
+def places_lane(engine: Engine, locations: Locations | None, issue: Issue, filters: Filters) -> RankedList:
+    """The innermost unit at each place, then the units around it; for a path without a line, the file."""
+    scores: dict[str, float] = {}
+    found: list[Sequence[Hit]] = []
+    weight = 1.0
+    for place in issue.places if locations is not None else ():
+        assert locations is not None
+        units = locations.units(engine, place, filters)
+        units = innermost(units, place.line) if place.line else [hit for hit in units if hit.address.kind == "file"]
+        if not units or (not place.line and len(units) > SAME_NAME):
+            continue
+        found.append(units)
+        for depth, hit in enumerate(units):
+            scores[hit.id] = max(scores.get(hit.id, 0.0), weight * 0.5**depth)
+        weight *= FADING
+    return _by_score(PLACES, found, scores)
+
+
+def _by_score(lane: str, found: Sequence[Sequence[Hit]], scores: Mapping[str, float]) -> RankedList:
+    hits = concatenate(found, len(scores))[0] if found else Hits.of([])
+    values = np.array([scores[id_] for id_ in hits.ids])
+    order = np.argsort(-values, kind="stable")
+    return RankedList(lane, hits.with_scores(values).at(order))
+
+
+def history_lane(engine: Engine, history: History | None, words: Sequence[str], filters: Filters) -> HistoryList:
+    """The best units, by these words, of the files that commits with messages near them changed."""
+    if history is None or not (votes := history.votes(words)):
+        return HistoryList(HISTORY, [])
+    quality = {repo: one.quality for repo, one in history.repositories().items()}
+    changes = {key: vote._replace(share=vote.share * quality[key[0]]) for key, vote in votes.items()}
+    scores: dict[str, float] = {}
+    found: list[Sequence[Hit]] = []
+    for (repo, path), vote in changes.items():
+        if len(found) == VOTED_FILES:
+            break
+        if repo != (filters.repo or repo) or not path.startswith(filters.path_prefix):
+            continue
+        hits = Hits.of(engine.keyword(words, UNITS, replace(filters, repo=repo, path_prefix=path)))
+        if len(hits):
+            found.append(hits)
+            scores |= {id_: vote.share * FADING**rank for rank, id_ in enumerate(hits.ids)}
+    ranked = _by_score(HISTORY, found, scores)
+    stages = [_said(changes.get((hit.address.repo, hit.address.path))) for hit in ranked.hits]
+    return HistoryList(HISTORY, ranked.hits, stages, changes=changes)
+
+
+def _said(vote: Vote | None) -> str:
+    return f"changed by {vote.commit.hash[:7]} {vote.commit.subject}" if vote else ""

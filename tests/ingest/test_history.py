@@ -1,0 +1,192 @@
+"""The history of a git checkout is read once, then what was added; hostile histories hurt nobody."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from treeline.corpus.analysis import terms
+from treeline.graph.history import History, StoredHistory, history_file
+from treeline.ingest.history import update, update_behind
+from treeline.ingest.sources.checkout import git_environment
+
+WHO = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false"]
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", *WHO, "-C", str(root), *arguments], check=True, capture_output=True, env=git_environment())
+
+
+def commit(root: Path, message: str, files: dict[str, str | None]) -> None:
+    """A commit that writes these files; None deletes one."""
+    for name, text in files.items():
+        if text is None:
+            (root / name).unlink()
+        else:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
+    git(root, "add", "-A")
+    git(root, "commit", "--quiet", "--allow-empty", "-m", message)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "shop"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    commit(root, "Sign cookies with a key", {"shop/cookies.py": "a\n", "tests/test_cookies.py": "a\n"})
+    commit(root, "Retry payments that time out", {"shop/payments.py": "a\n", "shop/clock.py": "a\n"})
+    commit(root, "Bump version to 2.0", {"setup.py": "a\n"})
+    return root
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    return home
+
+
+def read(home: Path, root: Path) -> History:
+    update(home, "shop", {"shop": root})
+    return History(history_file(home, "shop"))
+
+
+def first(history: History, question: str) -> str:
+    return next((path for _, path in history.votes(terms(question))), "")
+
+
+def test_commits_near_the_question_vote_for_their_files(home: Path, root: Path) -> None:
+    votes = read(home, root).votes(terms("why is a payment retried"))
+    assert [path for _, path in votes] == ["shop/clock.py", "shop/payments.py"]
+    vote = votes["shop", "shop/payments.py"]
+    assert (vote.share, vote.commit.subject, vote.commit.author) == (1.0, "Retry payments that time out", "Ada")
+
+
+def test_small_commits_count_more(home: Path, root: Path) -> None:
+    commit(root, "Sign orders", {"shop/orders.py": "a\n"})
+    commit(root, "Sign orders", {f"shop/part{number}.py": "a\n" for number in range(9)})
+    assert first(read(home, root), "sign orders") == "shop/orders.py"
+
+
+def test_releases_and_mass_changes_have_no_vote(home: Path, root: Path) -> None:
+    commit(root, "Sort imports everywhere", {f"shop/part{number}.py": "a\n" for number in range(60)})
+    history = read(home, root)
+    assert first(history, "bump version") == ""
+    assert first(history, "sort imports") == ""
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_a_renamed_file_keeps_its_votes(home: Path, root: Path, is_edited: bool) -> None:
+    text = "something else entirely\n" * 9 if is_edited else "a\n"
+    commit(root, "Move things", {"shop/payments.py": None, "shop/money/payments.py": text})
+    assert "shop/money/payments.py" in [path for _, path in read(home, root).votes(terms("retry payments"))]
+
+
+def test_a_deleted_file_has_no_vote(home: Path, root: Path) -> None:
+    commit(root, "Drop it", {"shop/payments.py": None})
+    assert [path for _, path in read(home, root).votes(terms("retry payments"))] == ["shop/clock.py"]
+
+
+def test_new_commits_are_added(home: Path, root: Path) -> None:
+    read(home, root).close()
+    inode = history_file(home, "shop").stat().st_ino
+    commit(root, "Round prices", {"shop/prices.py": "a\n", "shop/clock.py": None})
+    commit(root, "Move cookies", {"shop/cookies.py": None, "web/cookies.py": "a\n"})
+    history = read(home, root)
+    assert history_file(home, "shop").stat().st_ino == inode
+    assert first(history, "rounding of prices") == "shop/prices.py"
+    assert first(history, "cookie signature key") in {"web/cookies.py", "tests/test_cookies.py"}
+    assert "shop/clock.py" not in [path for _, path in history.votes(terms("retry payments"))]
+
+
+def test_a_rewritten_history_is_read_again(home: Path, root: Path) -> None:
+    read(home, root).close()
+    git(root, "reset", "--quiet", "--hard", "HEAD~2")
+    commit(root, "Round prices", {"shop/prices.py": "a\n"})
+    history = read(home, root)
+    assert first(history, "retry payments") == ""
+    assert first(history, "round prices") == "shop/prices.py"
+
+
+def test_what_changes_together_is_counted(home: Path, root: Path) -> None:
+    for number in range(3):
+        commit(root, "Change it", {"shop/cookies.py": f"{number}\n", "web/login.py": f"{number}\n"})
+    together = read(home, root).changed_with("shop", ["shop/cookies.py"], 5)
+    assert [(path, count) for path, _, count in together] == [("web/login.py", 3), ("tests/test_cookies.py", 1)]
+
+
+def test_quality_says_how_well_messages_lead_to_files(home: Path, root: Path) -> None:
+    for number in range(20):
+        commit(root, f"Mend the cookie jar {number}", {"shop/cookies.py": f"{number}\n"})
+    assert read(home, root).repositories()["shop"].quality > 0.8
+
+
+def test_only_the_folder_that_is_indexed_counts(home: Path, root: Path) -> None:
+    update(home, "part", {"shop": root / "shop"})
+    history = History(history_file(home, "part"))
+    assert first(history, "retry payments") in {"payments.py", "clock.py"}
+
+
+def test_a_folder_without_git_has_no_history(home: Path, tmp_path: Path) -> None:
+    update(home, "plain", {"plain": tmp_path})
+    assert StoredHistory(history_file(home, "plain"))() is None
+
+
+def test_a_damaged_file_is_made_again(home: Path, root: Path) -> None:
+    read(home, root).close()
+    history_file(home, "shop").write_bytes(b"no database" * 999)
+    assert StoredHistory(history_file(home, "shop"))() is None
+    assert first(read(home, root), "retry payments")
+
+
+def test_a_searcher_sees_what_was_added(home: Path, root: Path) -> None:
+    stored = StoredHistory(history_file(home, "shop"))
+    assert stored() is None
+    read(home, root).close()
+    history = stored()
+    assert history is not None
+    assert history.repositories()["shop"].head
+
+
+def test_odd_names_and_messages_are_read(home: Path, root: Path) -> None:
+    commit(
+        root,
+        "Zählung \x1b[31mrot\x1b[0m\n\nM\nA\nshop/x.py",
+        {"shop/with\nnewline.py": "a\n", "M": "a\n", "ü.py": "a\n"},
+    )
+    commit(root, "word " * 20_000, {"shop/long.py": "a\n"})
+    git(root, "commit", "--quiet", "--allow-empty", "--allow-empty-message", "-m", "")
+    history = read(home, root)
+    counted = history.votes(terms("zählung"))
+    assert {path for _, path in counted} == {"shop/with\nnewline.py", "M", "ü.py"}
+    assert next(iter(counted.values())).commit.subject == "Zählung [31mrot [0m"
+
+
+def test_settings_of_the_repository_run_nothing(home: Path, root: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n", encoding="utf-8")
+    trap.chmod(0o755)
+    (root / ".gitattributes").write_text("* diff=trap\n", encoding="utf-8")
+    for name in (
+        "core.fsmonitor",
+        "core.pager",
+        "diff.external",
+        "diff.trap.textconv",
+        "gpg.program",
+        "core.sshCommand",
+    ):
+        git(root, "config", name, str(trap))
+    git(root, "config", "log.showSignature", "true")
+    assert first(read(home, root), "retry payments")
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_history_is_read_behind_an_answer(home: Path, root: Path) -> None:
+    import time
+
+    update_behind(home, "shop", {"shop": root})
+    until = time.monotonic() + 60
+    while not history_file(home, "shop").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert first(History(history_file(home, "shop")), "retry payments")

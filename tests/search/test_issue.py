@@ -1,0 +1,103 @@
+"""A pasted text is taken apart: what is a frame, a name, a message, a template."""
+
+import pytest
+
+from treeline.search.issue import is_issue, read_issue
+from treeline.search.location import Location
+
+ISSUE = """Cookie path is ignored when the session is refreshed
+
+<!-- Thanks for taking the time! Please search first. -->
+### Describe the bug
+After `Session.refresh()` the cookie has the path `/` -again-, although "SESSION_COOKIE_PATH" is set.
+repo:other lang:go -word /regex/
+
+```python
+app = Flask(__name__)
+session.refresh()
+```
+
+```
+Traceback (most recent call last):
+  File "/home/me/env/lib/python3.11/site-packages/webapp/sessions.py", line 42, in save
+    self.set_cookie(name)
+  File "/home/me/env/lib/python3.11/site-packages/webapp/cookies.py", line 7, in set_cookie
+    raise CookieError("path must not be empty here")
+webapp.errors.CookieError: path must not be empty here
+```
+
+See https://github.com/me/webapp/blob/main/webapp/config.py#L12
+
+- [x] I have searched the existing issues
+**Environment**
+- Python version: 3.11
+- OS: Linux, with UnrelatedName
+"""
+
+
+def test_a_long_or_many_lined_text_is_an_issue() -> None:
+    assert is_issue(ISSUE)
+    assert is_issue("word " * 100)
+    assert not is_issue("how are cookies signed")
+    assert not is_issue('File "a.py", line 3\nValueError: no')
+
+
+def test_the_title_is_the_first_line() -> None:
+    assert read_issue(ISSUE).title == "Cookie path is ignored when the session is refreshed"
+    assert read_issue(f"\n\n# {ISSUE}").title == "Cookie path is ignored when the session is refreshed"
+
+
+def test_frames_come_last_call_first_and_then_links() -> None:
+    assert read_issue(ISSUE).places[:3] == (
+        Location("webapp/cookies.py", 7),
+        Location("webapp/sessions.py", 42),
+        Location("webapp/config.py", 12),
+    )
+
+
+def test_names_of_prose_go_before_those_of_code() -> None:
+    names = read_issue(ISSUE).names
+    assert {"Session.refresh", "SESSION_COOKIE_PATH", "set_cookie", "CookieError"} <= set(names)
+    assert names.index("Session.refresh") < names.index("set_cookie")
+
+
+def test_messages_are_read_without_their_class() -> None:
+    assert read_issue(ISSUE).messages == ("path must not be empty here",)
+
+
+def test_templates_and_the_machine_are_left_out() -> None:
+    issue = read_issue(ISSUE)
+    assert "UnrelatedName" not in issue.names
+    assert not {"Thanks", "searched", "Linux"} & set(issue.prose.split())
+
+
+def test_the_words_of_the_title_count_most() -> None:
+    words = read_issue(ISSUE).words
+    assert words.count("cooki") > words.count("signatur")
+    assert max(set(words), key=words.count) in {"cooki", "path", "ignor", "session", "refresh", "when"}
+
+
+def test_a_diff_has_its_changed_lines_as_places() -> None:
+    diff = (
+        "fix\n\ndiff --git a/src/a.py b/src/a.py\n--- a/src/a.py\n+++ b/src/a.py\n@@ -10,7 +10,8 @@ def f\n-old\n+new\n"
+    )
+    assert Location("src/a.py", 13) in read_issue(diff).places
+
+
+def test_compilers_messages_are_places() -> None:
+    log = "build fails\n\nsrc/lib/parse.c:12:5: error: unknown type\n  at load (src/app/load.js:3:4)\n\n"
+    assert read_issue(log).places == (Location("src/lib/parse.c", 12), Location("src/app/load.js", 3))
+
+
+@pytest.mark.parametrize("text", ["", "\n\n\n\n", "```\n" * 600, "<!--" * 400, "`" * 5_000, "#" * 5_000, "a/" * 9_000])
+def test_odd_texts_are_read(text: str) -> None:
+    read_issue(text)
+
+
+def test_reading_is_linear() -> None:
+    import time
+
+    for piece in ("a.b", "x::", "`a", "/a", "a_", 'File "', "<!-- ", "Error: ", "**a", "(a", "- [", "A: "):
+        start = time.process_time()
+        read_issue(f"title\n{piece * 30_000}\n" + f"{piece}\n" * 5_000)
+        assert time.process_time() - start < 2.0, piece
