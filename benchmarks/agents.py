@@ -95,7 +95,7 @@ for line in sys.stdin:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one call of a tool returned, and the files whose code it shows."""
+    """The answer to one call of a tool, and the files whose code it shows."""
 
     text: str
     files: Sequence[str]
@@ -116,10 +116,10 @@ def run(
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
     """Ask every question with every tool, and report shares and means."""
-    asked = read(questions, checkouts, only)
+    queries = read(questions, checkouts, only)
     name, count = counter(tokenizer)
-    tell(f"{len(asked.rows)} questions, {len(asked.repositories)} repositories; tokens: {name}")
-    spent: dict[str, list[int]] = {}
+    tell(f"{len(queries.rows)} questions, {len(queries.repositories)} repositories; tokens: {name}")
+    times: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory(prefix="treeline-bench-") as scratch:
         ways = {
             "treeline": treeline(replace(settings, home=settings.home or scratch)),
@@ -130,18 +130,18 @@ def run(
         if semble:
             ways |= {f"semble, {kind}": ask_semble(semble, kind) for kind in ("bm25", "stand-in")}
         for way, ask in ways.items():
-            for repository, part in by_repository(asked).items():
+            for repository, part in by_repository(queries).items():
                 for question, answers in zip(part.rows, ask(repository, part.rows), strict=True):
-                    spent.setdefault(way, []).append(tokens_to(question, answers, count))
-    rows = [summary(way, some) for way, some in spent.items()]
+                    times.setdefault(way, []).append(tokens_to(question, answers, count))
+    rows = [summary(way, some) for way, some in times.items()]
     for line in table(rows):
         tell(line)
     overhead = tool_tokens(settings, count)
     tell(f"treeline's tools and instructions, once a session: {overhead:,} tokens")
     return {
         "bench": "agents",
-        "questions": len(asked.rows),
-        "repositories": len(asked.repositories),
+        "questions": len(queries.rows),
+        "repositories": len(queries.repositories),
         "tokenizer": name,
         "limit": LIMIT,
         "ways": rows,
@@ -156,22 +156,22 @@ def counter(tokenizer: str) -> tuple[str, Count]:
     from tokenizers import Tokenizer
 
     try:
-        loaded = Tokenizer.from_file(tokenizer)
+        model = Tokenizer.from_file(tokenizer)
     except Exception as error:  # noqa: BLE001 - the library raises nothing narrower
         raise InputError(f"{tokenizer} is not a tokenizer.json: {error}") from None
-    return Path(tokenizer).name, lambda text: len(loaded.encode(text, add_special_tokens=False).ids)
+    return Path(tokenizer).name, lambda text: len(model.encode(text, add_special_tokens=False).ids)
 
 
 def tokens_to(question: Question, answers: Iterable[Shown], count: Count) -> int:
     """The tokens of all answers up to the one that shows a right file; LIMIT if none does."""
-    wanted = {target.path for target in question.targets}
+    targets = {target.path for target in question.targets}
     inner = question.repository.inner
     read = 0
-    for shown in answers:
-        read += count(shown.text)
+    for candidates in answers:
+        read += count(candidates.text)
         if read >= LIMIT:
             break
-        if wanted.intersection(f"{inner}/{file}" if inner else file for file in shown.files):
+        if targets.intersection(f"{inner}/{file}" if inner else file for file in candidates.files):
             return read
     return LIMIT
 
@@ -209,14 +209,14 @@ def treeline(settings: Settings) -> Way:
             return asyncio.run(called())
 
         def pages(question: Question) -> Iterator[Shown]:
-            seen = 0
+            offset = 0
             for _ in range(PAGES):
-                text = call(query=question.text, repo=str(repository.root.resolve()), offset=seen)
+                text = call(query=question.text, repo=str(repository.root.resolve()), offset=offset)
                 files = PLACE.findall(text)
                 yield Shown(text, files)
                 if not files:
                     return
-                seen += len(files)
+                offset += len(files)
 
         return (pages(question) for question in questions)
 
@@ -246,20 +246,22 @@ class _Files:
     def rare(self, question: str) -> list[str]:
         """The rarest words of a question that occur, by how many files have them."""
         words = {word.lower() for word in WORD.findall(question)} - STOP_WORDS
-        whole = {word.lower() for found in WORD.findall(question) for word in (found, *parts(found)) if len(word) > 2}
+        whole = {
+            word.lower() for results in WORD.findall(question) for word in (results, *parts(results)) if len(word) > 2
+        }
         counts = {word: sum(word in text for text in self._lower.values()) for word in words or whole}
         return sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))[:ASKED_WORDS]
 
     def ranked(self, question: str) -> list[tuple[str, list[int]]]:
         """Files with their matching lines (from 0), best first."""
         words = self.rare(question)
-        found = []
+        results = []
         for path, text in self._lower.items():
             there = [word for word in words if word in text]
             if there:
                 at = [n for n, line in enumerate(text.split("\n")) if any(word in line for word in there)]
-                found.append((-len(there), -len(at), path, at))
-        return [(path, at) for _, _, path, at in sorted(found)]
+                results.append((-len(there), -len(at), path, at))
+        return [(path, at) for _, _, path, at in sorted(results)]
 
 
 def grep_lines(repository: Repository, questions: Sequence[Question]) -> Iterator[Iterable[Shown]]:
@@ -288,9 +290,9 @@ def _list_and_read(repository: Repository, questions: Sequence[Question], window
     files = _Files(repository.root)
 
     def pages(question: Question) -> Iterator[Shown]:
-        ranked = files.ranked(question.text)
-        yield Shown("\n".join(path for path, _ in ranked), [])
-        for path, at in ranked:
+        ranking = files.ranked(question.text)
+        yield Shown("\n".join(path for path, _ in ranking), [])
+        for path, at in ranking:
             start = max(at, key=lambda n: (sum(n <= m < n + window for m in at), -n)) if window else 0
             begin = max(0, start - window // 10)
             lines = files.lines[path][begin : begin + window] if window else files.lines[path]
@@ -304,19 +306,19 @@ def ask_semble(python: str, kind: str) -> Way:
 
     def ask(repository: Repository, questions: Sequence[Question]) -> Iterator[Iterable[Shown]]:
         path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH")]))
-        asked = {"root": str(repository.root.resolve()), "questions": [question.text for question in questions]}
-        done = subprocess.run(
+        queries = {"root": str(repository.root.resolve()), "questions": [question.text for question in questions]}
+        process = subprocess.run(
             [python, "-c", SEMBLE, kind],
-            input=json.dumps(asked) + "\n",
+            input=json.dumps(queries) + "\n",
             capture_output=True,
             text=True,
             check=False,
             env={**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"},
         )
-        if done.returncode:
-            why = (done.stderr.strip().splitlines() or ["it failed"])[-1]
+        if process.returncode:
+            why = (process.stderr.strip().splitlines() or ["it failed"])[-1]
             raise InputError(f"{python} cannot run semble: {why}", "install semble[mcp] for it")
-        for line in done.stdout.splitlines():
+        for line in process.stdout.splitlines():
             yield [Shown(text, files) for text, files in json.loads(line)]
 
     return ask

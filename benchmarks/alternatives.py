@@ -59,7 +59,7 @@ def alternatives(functions: Iterable[Function]) -> list[Alternatives]:
             said = frozenset(terms(one.docstring.partition("\n\n")[0]))
             if said:
                 by_name[words].append((one.id, one.repo, hash("".join(one.code.split())), said))
-    found = []
+    results = []
     for words, group in sorted(by_name.items()):
         if len(group) < LEAST_ANSWERS or len({repo for _, repo, _, _ in group}) < LEAST_REPOSITORIES:
             continue
@@ -68,19 +68,19 @@ def alternatives(functions: Iterable[Function]) -> list[Alternatives]:
         same = [one for one in group if common and len(common & one[3]) >= SHARED * len(common)]
         repos = {repo for _, repo, _, _ in same}
         if len(same) >= LEAST_ANSWERS and len(repos) >= LEAST_REPOSITORIES:
-            found.append(Alternatives(" ".join(words), solutions([(id_, repo, code) for id_, repo, code, _ in same])))
-    return found
+            results.append(Alternatives(" ".join(words), solutions([(id_, repo, code) for id_, repo, code, _ in same])))
+    return results
 
 
 def solutions(answers: Sequence[tuple[str, str, int]]) -> dict[str, int]:
     """The solution of each answer (id, repository, code): one per repository, and the same for copies."""
     of_repo: dict[str, int] = {}
     of_code: dict[int, int] = {}
-    found = {}
+    results = {}
     for id_, repo, code in answers:
         solution = of_repo.setdefault(repo, of_code.get(code, len(of_repo)))
-        found[id_] = of_code.setdefault(code, solution)
-    return found
+        results[id_] = of_code.setdefault(code, solution)
+    return results
 
 
 def dataset(found: Sequence[Alternatives], count: int, seed: int, pool: str) -> DataSet:

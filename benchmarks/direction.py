@@ -44,10 +44,10 @@ def correct(chosen: Sequence[Pair], functions: Sequence[Function], encoder: Enco
     numbers = sorted({number for pair in chosen for number in (pair.answer, pair.opposite)})
     rows = {number: row for row, number in enumerate(numbers)}
     vectors = encoder.encode_functions([functions[number] for number in numbers])
-    asked = encoder.encode_queries([pair.question for pair in chosen])
+    questions = encoder.encode_queries([pair.question for pair in chosen])
     return [
         bool(query @ vectors[rows[pair.answer]] > query @ vectors[rows[pair.opposite]])
-        for query, pair in zip(asked, chosen, strict=True)
+        for query, pair in zip(questions, chosen, strict=True)
     ]
 
 
@@ -70,7 +70,7 @@ def ranked_correct(chosen: Sequence[Pair], functions: Sequence[Function], search
     for pair in chosen:
         answer, opposite = functions[pair.answer], functions[pair.opposite]
         query = Query(pair.question, k=PAGE, filters=Filters(repo=answer.repo), explain=False, feedback=False)
-        first = (found.function.id for found in searcher.search(query).results)
+        first = (hits.function.id for hits in searcher.search(query).results)
         right.append(next((id_ for id_ in first if id_ in (answer.id, opposite.id)), "") == answer.id)
     return right
 
@@ -99,27 +99,27 @@ def command(sources: tuple[str, ...], encoder: str, by_search: bool, seed: int, 
     """Pairs of opposite functions: is each question nearer to its own?"""
     console = Console(highlight=False)
     functions = [function for source in sources for function in functions_of(open_source(source))]
-    chosen = pairs(functions, seed)
-    if not chosen:
+    selection = pairs(functions, seed)
+    if not selection:
         raise InputError("no two functions of these sources are opposites by name", "add sources")
-    loaded = load(encoder)
-    if loaded is None:
+    model = load(encoder)
+    if model is None:
         raise InputError("the encoder 'none' has no vectors", "name another with --encoder")
     if by_search:
         settings = replace(evaluation_settings(ENGINE, ""), encoder=encoder)
         with loading(console) as progress:
-            searcher = records_searcher("direction", pool(chosen, functions, seed), settings, progress)
+            searcher = records_searcher("direction", pool(selection, functions, seed), settings, progress)
         with closing(searcher):
-            right = ranked_correct(chosen, functions, searcher)
+            right = ranked_correct(selection, functions, searcher)
     else:
-        right = correct(chosen, functions, loaded)
-    rows = summarise(chosen, functions, right)
-    table = Table("pairs", "count", "right", "±", title=f"direction, {loaded.name}{', search' if by_search else ''}")
+        right = correct(selection, functions, model)
+    rows = summarise(selection, functions, right)
+    table = Table("pairs", "count", "right", "±", title=f"direction, {model.name}{', search' if by_search else ''}")
     for row in rows:
         table.add_row(row["pairs"], str(row["count"]), f"{row['right']:.3f}", f"{row['margin']:.3f}")
     console.print(table)
     if json_file:
-        figures = {"encoder": loaded.name, "search": by_search, "seed": seed, "figures": rows}
+        figures = {"encoder": model.name, "search": by_search, "seed": seed, "figures": rows}
         json_file.write_bytes(orjson.dumps(figures))
 
 

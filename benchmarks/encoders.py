@@ -70,46 +70,46 @@ class Outcome:
             "load_seconds": round(self.load_seconds, 3),
             "functions_a_second": round(self.functions_a_second, 1),
             "question_ms": round(self.question_ms, 3),
-            "quality": {name: asdict(found) for name, found in self.quality.items()},
+            "quality": {name: asdict(results) for name, results in self.quality.items()},
         }
 
 
 def pool_of(functions: Iterable[Function], known: frozenset[str], size: int) -> list[Function]:
     """Every function at a known URL, filled up to `size` with others; the same input gives the same pool."""
     unique = sorted({one.url: one for one in functions if one.url}.values(), key=lambda one: one.url)
-    kept = [one for one in unique if one.url in known]
+    selection = [one for one in unique if one.url in known]
     others = [one for one in unique if one.url not in known]
-    return kept + random.Random(SEED).sample(others, min(len(others), max(0, size - len(kept))))
+    return selection + random.Random(SEED).sample(others, min(len(others), max(0, size - len(selection))))
 
 
 def judged(
     queries: Sequence[str], judgements: Mapping[str, Mapping[str, float]], urls: frozenset[str]
 ) -> list[QuestionSet]:
     """The 99 questions, by both official measures, over the judged URLs that are in the pool."""
-    covered = {
+    covering = {
         query: {url: value for url, value in judgements.get(query, {}).items() if url in urls} for query in queries
     }
-    asked = [query for query, relevance in covered.items() if any(value > 0 for value in relevance.values())]
-    relevance = [covered[query] for query in asked]
+    questions = [query for query, relevance in covering.items() if any(value > 0 for value in relevance.values())]
+    relevance = [covering[query] for query in questions]
     return [
-        QuestionSet("99 within", asked, relevance, lambda ranked, known: official_ndcg(ranked, known, within=True)),
-        QuestionSet("99 all", asked, relevance, lambda ranked, known: official_ndcg(ranked, known, within=False)),
+        QuestionSet("99 within", questions, relevance, lambda ranked, known: official_ndcg(ranked, known, within=True)),
+        QuestionSet("99 all", questions, relevance, lambda ranked, known: official_ndcg(ranked, known, within=False)),
     ]
 
 
 def from_the_web(questions: Iterable[tuple[str, Sequence[str]]], urls: frozenset[str]) -> QuestionSet:
     """Web questions with an answer in the pool."""
     present = {text: {url: 1.0 for url in answers if url in urls} for text, answers in questions}
-    asked = [text for text, answers in present.items() if answers]
-    return QuestionSet("web", asked, [present[text] for text in asked], _first_answer)
+    queries = [text for text, answers in present.items() if answers]
+    return QuestionSet("web", queries, [present[text] for text in queries], _first_answer)
 
 
 def from_docstrings(pool: Sequence[Function]) -> QuestionSet:
     """First paragraphs of docstrings; the functions are encoded without them."""
     usable = [one for one in pool if docstrings.question(one)]
-    chosen = random.Random(SEED).sample(usable, min(QUESTIONS, len(usable)))
-    texts = [docstrings.question(one) for one in chosen]
-    return QuestionSet("docstrings", texts, [{one.url: 1.0} for one in chosen], _first_answer, hidden=True)
+    selection = random.Random(SEED).sample(usable, min(QUESTIONS, len(usable)))
+    texts = [docstrings.question(one) for one in selection]
+    return QuestionSet("docstrings", texts, [{one.url: 1.0} for one in selection], _first_answer, hidden=True)
 
 
 def measure(name: str, pool: Sequence[Function], sets: Sequence[QuestionSet]) -> Outcome:
@@ -118,7 +118,7 @@ def measure(name: str, pool: Sequence[Function], sets: Sequence[QuestionSet]) ->
     encoder = load(name)
     assert encoder is not None
     encoder.encode_queries(["a question"])
-    loaded = perf_counter() - begin
+    model = perf_counter() - begin
     encoder.encode_functions(pool[:WARM_UP])
     begin = perf_counter()
     whole = encoder.encode_functions(pool)
@@ -126,11 +126,11 @@ def measure(name: str, pool: Sequence[Function], sets: Sequence[QuestionSet]) ->
     bare = encoder.encode_functions([docstrings.strip_docstring(one) for one in pool])
     urls = [one.url for one in pool]
     quality = {
-        asked.name: found
-        for asked in sets
-        if (found := mean_of(_scores(encoder, asked, bare if asked.hidden else whole, urls)))
+        questions.name: results
+        for questions in sets
+        if (results := mean_of(_scores(encoder, questions, bare if questions.hidden else whole, urls)))
     }
-    return Outcome(name, encoder.dimension, loaded, rate, _question_ms(encoder, sets), quality)
+    return Outcome(name, encoder.dimension, model, rate, _question_ms(encoder, sets), quality)
 
 
 def _scores(encoder: Encoder, asked: QuestionSet, vectors: NDArray[np.float32], urls: Sequence[str]) -> list[float]:
@@ -144,7 +144,7 @@ def _scores(encoder: Encoder, asked: QuestionSet, vectors: NDArray[np.float32], 
 
 def _question_ms(encoder: Encoder, sets: Sequence[QuestionSet]) -> float:
     """Median milliseconds to encode one question."""
-    texts = [text for asked in sets for text in asked.texts][:SINGLE]
+    texts = [text for questions in sets for text in questions.texts][:SINGLE]
     times = []
     for text in texts:
         begin = perf_counter()
@@ -179,23 +179,23 @@ def command(names: tuple[str, ...], data: str, pool: int, split: str, json_file:
     known |= {url for _, urls in questions for url in urls}
     functions = pool_of(read_functions(folder), frozenset(known), pool)
     urls = frozenset(one.url for one in functions)
-    asked = [
+    prompts = [
         *judged(queries, judgements, urls),
         from_the_web(questions, urls),
         from_docstrings(functions),
     ]
-    sets = [one for one in asked if one.texts]
+    sets = [one for one in prompts if one.texts]
     rows = []
     for name in dict.fromkeys(("static", *names)):
         console.print(f"{name}: reading {len(functions):,} functions twice …", style="dim")
         rows.append(measure(name, functions, sets).row())
-    found = {"functions": len(functions), "questions": {one.name: len(one.texts) for one in sets}, "encoders": rows}
-    _show(found, console)
+    results = {"functions": len(functions), "questions": {one.name: len(one.texts) for one in sets}, "encoders": rows}
+    _show(results, console)
     if json_file:
-        text = orjson.dumps(found, option=orjson.OPT_INDENT_2).decode()
+        text = orjson.dumps(results, option=orjson.OPT_INDENT_2).decode()
         click.echo(text) if json_file == "-" else Path(json_file).write_text(text + "\n")
     if svg_file:
-        Path(svg_file).write_text(encoders_svg(found), encoding="utf-8")
+        Path(svg_file).write_text(encoders_svg(results), encoding="utf-8")
 
 
 def _show(found: Found, console: Console) -> None:

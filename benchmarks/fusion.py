@@ -77,15 +77,17 @@ class Set:
             engine.close()
 
     def _keyword(self, engine: Engine) -> list[RankedList]:
-        return [keyword_lane(engine, named_language(asked.text).rest, DEPTH, NO_FILTERS) for asked in self.questions]
+        return [
+            keyword_lane(engine, named_language(queries.text).rest, DEPTH, NO_FILTERS) for queries in self.questions
+        ]
 
     def dense(self) -> list[RankedList]:
         with self.searcher.searcher() as current:
             (spec, *_) = current.info.encoders
             encoder = current.encoders[spec.name]
             return [
-                dense_lane(current.engine, encoder, asked.text, DEPTH, NO_FILTERS, index_name=spec.name)
-                for asked in self.questions
+                dense_lane(current.engine, encoder, queries.text, DEPTH, NO_FILTERS, index_name=spec.name)
+                for queries in self.questions
             ]
 
 
@@ -108,23 +110,23 @@ def sets(index: str, home: Path, settings: Settings, questions: int) -> list[Set
     whole.close()
     store = EmbeddedStore(home)
     valid = [one for one in functions if one.partition == "valid"]
-    asked = docstrings.prepare(valid, questions=questions, pool=POOL)
-    named = random.Random(SEED).sample(valid, min(POOL, len(valid)))
+    queries = docstrings.prepare(valid, questions=questions, pool=POOL)
+    names = random.Random(SEED).sample(valid, min(POOL, len(valid)))
     on_the_web = [one for one in web.read() if one.split == "dev"]
     answers = {url for one in on_the_web for url in one.urls}
     filler = set(random.Random(SEED).sample([one.url for one in functions], min(2 * POOL, len(functions))))
-    mixed = [one for one in functions if one.url in answers | filler]
-    urls = {one.url for one in mixed}
-    nameless = [hide_name(function) for function in named]
-    both = pool("web", mixed, store, settings)
-    from_docstrings = [Question(text, frozenset([url])) for url, text in asked.questions]
-    answered = [one for one in on_the_web if urls.intersection(one.urls)]
-    from_the_web = [Question(one.query, frozenset(one.urls) & urls) for one in answered]
+    mix = [one for one in functions if one.url in answers | filler]
+    urls = {one.url for one in mix}
+    nameless = [hide_name(function) for function in names]
+    both = pool("web", mix, store, settings)
+    from_docstrings = [Question(text, frozenset([url])) for url, text in queries.questions]
+    replies = [one for one in on_the_web if urls.intersection(one.urls)]
+    from_the_web = [Question(one.query, frozenset(one.urls) & urls) for one in replies]
     return [
-        Set("docstrings", asked.pool, pool("docstrings", asked.pool, store, settings), from_docstrings),
-        Set("names", nameless, pool("names", nameless, store, settings), name_questions(named, questions)),
-        Set("web", mixed, both, from_the_web),
-        Set("identifiers", mixed, both, identifier_questions(mixed, questions // 2)),
+        Set("docstrings", queries.pool, pool("docstrings", queries.pool, store, settings), from_docstrings),
+        Set("names", nameless, pool("names", nameless, store, settings), name_questions(names, questions)),
+        Set("web", mix, both, from_the_web),
+        Set("identifiers", mix, both, identifier_questions(mix, questions // 2)),
     ]
 
 
@@ -138,8 +140,8 @@ def name_questions(functions: Sequence[Function], count: int) -> list[Question]:
     for function in functions:
         by_words.setdefault(words_of(function.func_name), []).append(function.url)
     usable = sorted(words for words, urls in by_words.items() if len(words.split()) >= 3 and len(urls) == 1)
-    chosen = random.Random(SEED).sample(usable, min(count, len(usable)))
-    return [Question(words, frozenset(by_words[words])) for words in chosen]
+    selection = random.Random(SEED).sample(usable, min(count, len(usable)))
+    return [Question(words, frozenset(by_words[words])) for words in selection]
 
 
 def identifier_questions(functions: Sequence[Function], count: int) -> list[Question]:
@@ -169,22 +171,22 @@ def fusion_scores(
     one: Set, lists: Sequence[Sequence[RankedList]], method: Fusion, weights: Mapping[str, float]
 ) -> Values:
     """Reciprocal rank of each question."""
-    found = {}
-    for asked, lanes in zip(one.questions, lists, strict=True):
-        candidates = method(lanes, weights, route(asked.text).traits, 100)
+    results = {}
+    for queries, lanes in zip(one.questions, lists, strict=True):
+        candidates = method(lanes, weights, route(queries.text).traits, 100)
         urls = [candidate.address.url for candidate in candidates]
-        found[asked.text] = reciprocal_rank(urls, asked.urls)
-    return found
+        results[queries.text] = reciprocal_rank(urls, queries.urls)
+    return results
 
 
 def search_scores(one: Set) -> Values:
     """Reciprocal ranks of the default search: routed lanes, default fusion."""
-    found = {}
-    for asked in one.questions:
-        lanes = one.searcher.lanes(one.searcher.plan(Query(asked.text, literal=True)))
+    results = {}
+    for queries in one.questions:
+        lanes = one.searcher.lanes(one.searcher.plan(Query(queries.text, literal=True)))
         urls = [candidate.address.url for candidate in one.searcher.fuse(lanes, limit=100)]
-        found[asked.text] = reciprocal_rank(urls, asked.urls)
-    return found
+        results[queries.text] = reciprocal_rank(urls, queries.urls)
+    return results
 
 
 def table(title: str, rows: Mapping[str, Sequence[Values]], names: Sequence[str], baseline: str) -> None:
@@ -202,14 +204,14 @@ def table(title: str, rows: Mapping[str, Sequence[Values]], names: Sequence[str]
 
 def _macro_p(row: Sequence[Values], baseline: Sequence[Values]) -> float:
     """The paired bootstrap, with questions weighted so that every set counts equally."""
-    weighted: Values = {}
+    values_of: Values = {}
     other: Values = {}
     for number, (values, base) in enumerate(zip(row, baseline, strict=True)):
         for text in values:
-            weighted[f"{number} {text}"] = values[text] / len(values)
+            values_of[f"{number} {text}"] = values[text] / len(values)
             other[f"{number} {text}"] = base[text] / len(values)
-    compared = compare(weighted, other)
-    return compared.p if compared else 1.0
+    comparison = compare(values_of, other)
+    return comparison.p if comparison else 1.0
 
 
 def _mean(values: Values) -> float:
@@ -222,10 +224,10 @@ def _mean(values: Values) -> float:
 def command(index: str, questions: int) -> None:
     """Print the tables of docs/research/lanes.md."""
     with TemporaryDirectory() as home:
-        chosen = sets(index, Path(home), from_environment(), questions)
-        dense = [one.dense() for one in chosen]
-        compare_name_weights(chosen, dense, Path(home) / "weighed")
-        compare_fusions(chosen, dense)
+        selection = sets(index, Path(home), from_environment(), questions)
+        dense = [one.dense() for one in selection]
+        compare_name_weights(selection, dense, Path(home) / "weighed")
+        compare_fusions(selection, dense)
 
 
 def compare_name_weights(chosen: Sequence[Set], dense: Sequence[Sequence[RankedList]], home: Path) -> None:
@@ -234,12 +236,12 @@ def compare_name_weights(chosen: Sequence[Set], dense: Sequence[Sequence[RankedL
     for weight in NAME_WEIGHTS:
         keyword = [one.keyword_by_name_weight(weight, home / one.name) for one in chosen]
         rows[f"keyword, names × {weight}"] = [
-            fusion_scores(one, [[ranked] for ranked in lists], rrf, {})
+            fusion_scores(one, [[ranking] for ranking in lists], rrf, {})
             for one, lists in zip(chosen, keyword, strict=True)
         ]
         rows[f"fused, names × {weight}"] = [
-            fusion_scores(one, list(zip(lists, beside, strict=True)), score_sum, DEFAULT_WEIGHTS)
-            for one, lists, beside in zip(chosen, keyword, dense, strict=True)
+            fusion_scores(one, list(zip(lists, pair, strict=True)), score_sum, DEFAULT_WEIGHTS)
+            for one, lists, pair in zip(chosen, keyword, dense, strict=True)
         ]
     table("How often the words of a name count", rows, [one.name for one in chosen], "fused, names × 1")
 

@@ -52,7 +52,7 @@ end
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the clients saw: requests, times in milliseconds, errors."""
+    """The clients' view: requests, times in milliseconds, errors."""
 
     clients: int
     requests: int
@@ -82,8 +82,8 @@ def put_load(base: str, wanted: Sequence[str], clients: int, seconds: float, *, 
 def by_wrk(base: str, wanted: Sequence[str], clients: int, seconds: float) -> Load:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "load.lua"
-        listed = ", ".join(json.dumps(path) for path in wanted)
-        script.write_text(SCRIPT.replace("PATHS", listed), encoding="utf-8")
+        listing = ", ".join(json.dumps(path) for path in wanted)
+        script.write_text(SCRIPT.replace("PATHS", listing), encoding="utf-8")
         flags = [
             "-t",
             "1",
@@ -96,8 +96,10 @@ def by_wrk(base: str, wanted: Sequence[str], clients: int, seconds: float) -> Lo
             "-s",
             str(script),
         ]
-        done = subprocess.run(["wrk", *flags, base], capture_output=True, text=True, timeout=seconds + 60, check=True)
-    figures = json.loads(done.stdout.splitlines()[-1])
+        process = subprocess.run(
+            ["wrk", *flags, base], capture_output=True, text=True, timeout=seconds + 60, check=True
+        )
+    figures = json.loads(process.stdout.splitlines()[-1])
     return Load(clients=clients, tool="wrk", **figures)
 
 
@@ -160,12 +162,12 @@ def run_server(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    measured = {"TREELINE_RATE_PER_ADDRESS": "0", "TREELINE_LOG_LEVEL": "warning"}
+    measurements = {"TREELINE_RATE_PER_ADDRESS": "0", "TREELINE_LOG_LEVEL": "warning"}
     if not kept_answers:
-        measured["TREELINE_ANSWER_CACHE"] = "0"
-    named = {"TREELINE_INDEX": index, "TREELINE_ENGINE": engine}
-    named = {name: value for name, value in named.items() if value}
-    environment = {**os.environ, **measured, **named, **(extra or {})}
+        measurements["TREELINE_ANSWER_CACHE"] = "0"
+    names = {"TREELINE_INDEX": index, "TREELINE_ENGINE": engine}
+    names = {name: value for name, value in names.items() if value}
+    environment = {**os.environ, **measurements, **names, **(extra or {})}
     environment["TREELINE_BIND"] = f"127.0.0.1:{port}"
     command = [sys.executable, "-m", "treeline.service.server"]
     server = subprocess.Popen(command, env=environment)
@@ -208,14 +210,14 @@ def processor_seconds(root: int) -> float:
 
 
 def children(process: int) -> list[int]:
-    found: list[int] = []
+    results: list[int] = []
     try:
         for task in Path(f"/proc/{process}/task").iterdir():
             for child in map(int, (task / "children").read_text(encoding="ascii").split()):
-                found += [child, *children(child)]
+                results += [child, *children(child)]
     except OSError:
         pass
-    return found
+    return results
 
 
 def _ticks(process: int) -> int:
@@ -310,23 +312,23 @@ def run(
     tell: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Measure each number of clients, and a soak if `minutes` is set; `url` measures a running server."""
-    wanted, seconds = paths(questions()), SECONDS if seconds is None else seconds
+    targets, seconds = paths(questions()), SECONDS if seconds is None else seconds
     with nullcontext((url, 0)) if url else run_server(index, engine) as (base, process):
-        put_load(base, wanted, 2, WARM_UP, tool=tool)
+        put_load(base, targets, 2, WARM_UP, tool=tool)
         begin = memory(process) if process else 0.0
         tell(GIVEN if url else COMPUTED)
-        steps = load_steps(base, process, wanted, clients, seconds, tool, tell)
-        found: dict[str, Any] = {"steps": steps, "questions": len(wanted)}
+        steps = load_steps(base, process, targets, clients, seconds, tool, tell)
+        results: dict[str, Any] = {"steps": steps, "questions": len(targets)}
         if process:
-            found["memory_mb"] = {"idle": begin, "after": memory(process)}
+            results["memory_mb"] = {"idle": begin, "after": memory(process)}
         if minutes:
-            found["soak"] = soak(base, process, wanted, minutes, tool, tell)
+            results["soak"] = soak(base, process, targets, minutes, tool, tell)
     if not url:
         with run_server(index, engine, kept_answers=True) as (base, process):
-            put_load(base, wanted, 2, WARM_UP, tool=tool)
+            put_load(base, targets, 2, WARM_UP, tool=tool)
             tell(KEPT)
-            found["kept_steps"] = load_steps(base, process, wanted, clients, seconds, tool, tell)
-    return found
+            results["kept_steps"] = load_steps(base, process, targets, clients, seconds, tool, tell)
+    return results
 
 
 def load_steps(
@@ -342,11 +344,11 @@ def load_steps(
     steps = []
     tell(f"{'clients':>8} {'requests/s':>11} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'errors':>7}")
     for number in clients:
-        spent = processor_seconds(process) if process else 0.0
+        times = processor_seconds(process) if process else 0.0
         load = put_load(base, wanted, number, seconds, tool=tool)
-        spent = (processor_seconds(process) - spent) * 1000 / max(1, load.requests) if process else 0.0
-        steps.append({**asdict(load), "throughput": load.throughput, "cpu_ms": spent})
-        took = f"{load.p50:>8.1f} {load.p95:>8.1f} {load.p99:>8.1f} {spent:>8.2f}"
+        times = (processor_seconds(process) - times) * 1000 / max(1, load.requests) if process else 0.0
+        steps.append({**asdict(load), "throughput": load.throughput, "cpu_ms": times})
+        took = f"{load.p50:>8.1f} {load.p95:>8.1f} {load.p99:>8.1f} {times:>8.2f}"
         tell(f"{number:>8} {load.throughput:>11.0f} {took} {load.errors:>7}")
     return steps
 

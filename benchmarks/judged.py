@@ -89,7 +89,7 @@ def dataset(questions: Sequence[JudgedQuestion], indexed: Callable[[str], bool],
 
 
 def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
-    urls = [found.address.url for found in hits]
+    urls = [results.address.url for results in hits]
     doing_it = {url for url, grade in case.relevance.items() if grade >= DOES_IT}
     first = deduplicate(urls)[:FIRST]
     return {
@@ -97,7 +97,7 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
         "mrr": reciprocal_rank(urls, doing_it),
         "precision_5": len(doing_it.intersection(first[:5])) / 5,
         "judged_10": sum(url in case.relevance for url in first) / max(len(first), 1),
-        "repositories_10": count_distinct([found.address.repo for found in hits]),
+        "repositories_10": count_distinct([results.address.repo for results in hits]),
     }
 
 
@@ -108,10 +108,10 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
 @output_options
 def command(engine: str | None, name: str, questions: str, compare: bool, ablate: bool, output: Output) -> None:
     """Questions whose first answers were judged, with NDCG@10."""
-    asked = read(Path(questions) if questions else QUERIES)
+    queries = read(Path(questions) if questions else QUERIES)
     with closing(open_searcher(evaluation_settings(engine, name))) as searcher:
         urls = {address.url for _, address in searcher.engine.addresses()}
-        data = dataset(asked, urls.__contains__, f"index {searcher.info.name}")
+        data = dataset(queries, urls.__contains__, f"index {searcher.info.name}")
         document = compare_variants(data, searcher, compare, ablate, output.console)
     finish(document, output)
 

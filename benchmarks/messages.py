@@ -44,13 +44,13 @@ def messages(units: Iterable[Function]) -> dict[str, str]:
     """The messages that only one unit raises, each with the unit's id, in alphabetical order."""
     raisers: dict[str, set[str]] = {}
     for unit in units:
-        for found in RAISED.finditer(unit.code):
-            text = " ".join(found[2].split())
+        for results in RAISED.finditer(unit.code):
+            text = " ".join(results[2].split())
             if len(text) >= LETTERS and len(text.split()) >= WORDS and not PLACEHOLDER.search(text):
                 raisers.setdefault(text, set()).add(unit.id)
-    folded = Counter(text.lower() for text in raisers)
+    folds = Counter(text.lower() for text in raisers)
     return {
-        text: next(iter(ids)) for text, ids in sorted(raisers.items()) if len(ids) == 1 and folded[text.lower()] == 1
+        text: next(iter(ids)) for text, ids in sorted(raisers.items()) if len(ids) == 1 and folds[text.lower()] == 1
     }
 
 
@@ -101,11 +101,11 @@ def command(
     """Error messages of the index's own code, with MRR."""
     searcher = open_searcher(evaluation_settings(engine, name))
     try:
-        found = messages(searcher.engine.scan())
-        data = dataset(found, count, seed, f"index {searcher.info.name}", quoted=quoted)
+        results = messages(searcher.engine.scan())
+        data = dataset(results, count, seed, f"index {searcher.info.name}", quoted=quoted)
         variants, baseline = select_variants(compare, ablate)
-        asked = [replace(variant, literal=False) for variant in variants]  # quotes mean exact text
-        document = summarise_index(run(data, searcher, asked, output.console), searcher.info, baseline)
+        questions = [replace(variant, literal=False) for variant in variants]  # quotes mean exact text
+        document = summarise_index(run(data, searcher, questions, output.console), searcher.info, baseline)
     finally:
         searcher.close()
     finish(document, output)

@@ -74,9 +74,9 @@ def chart(title: str, series: Sequence[Series], steps: Sequence[Step]) -> str:
     for number, (name, row) in enumerate(values.items()):
         colour = COLOURS[number]
         points = [(x(size), y(value)) for size, value in zip(sizes, row, strict=True) if value is not None]
-        line = " ".join(f"{left:.1f},{top:.1f}" for left, top in points)
+        line = " ".join(f"{rest:.1f},{top:.1f}" for rest, top in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3" fill="{colour}"/>' for left, top in points]
+        parts += [f'<circle cx="{rest:.1f}" cy="{top:.1f}" r="3" fill="{colour}"/>' for rest, top in points]
         if len(values) > 1:
             parts.append(
                 f'<text x="{WIDTH - RIGHT - 70 * (len(values) - number) + 10}" y="16" fill="{colour}">{name}</text>'
@@ -138,13 +138,13 @@ def encoders_svg(found: dict[str, Any]) -> str:
         parts.append(f'<text x="{DOTS_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.2f}</text>')
     for power in range(first, last + 1):
         parts.append(f'<path d="M{x(10**power):.1f} {DOTS_TOP}V{DOTS_HEIGHT - DOTS_BOTTOM}" stroke="#ddd"/>')
-        place = f'x="{x(10**power):.1f}" y="{DOTS_HEIGHT - DOTS_BOTTOM + 16}" text-anchor="middle"'
-        parts.append(f"<text {place}>{short(10**power)}</text>")
+        position = f'x="{x(10**power):.1f}" y="{DOTS_HEIGHT - DOTS_BOTTOM + 16}" text-anchor="middle"'
+        parts.append(f"<text {position}>{short(10**power)}</text>")
     for number, (name, rate, quality) in enumerate(points):
         colour = COLOURS[number % len(COLOURS)]
         parts.append(f'<circle cx="{x(rate):.1f}" cy="{y(quality):.1f}" r="6" fill="{colour}"/>')
-        place = f'x="{DOTS_WIDTH - DOTS_RIGHT + 14}" y="{DOTS_TOP + 10 + 18 * number}"'
-        parts.append(f'<text {place} fill="{colour}">{escape(name)} {quality:.3f}</text>')
+        position = f'x="{DOTS_WIDTH - DOTS_RIGHT + 14}" y="{DOTS_TOP + 10 + 18 * number}"'
+        parts.append(f'<text {position} fill="{colour}">{escape(name)} {quality:.3f}</text>')
     middle = (DOTS_LEFT + DOTS_WIDTH - DOTS_RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{DOTS_HEIGHT - 8}" text-anchor="middle">functions read in a second</text>')
     parts.append(f'<text x="{DOTS_LEFT}" y="13">mean of {escape(", ".join(found["questions"]))}</text>')

@@ -63,28 +63,28 @@ def run(repository: Path, *, rounds: int, semble: str, tell: Callable[[str], Non
     """Time every case with each tool, in turn, and report the medians."""
     if not repository.is_dir():
         raise InputError(f"{repository} is not a folder", "name a repository to ask in")
-    found: list[Spent] = []
+    results: list[Spent] = []
     with tempfile.TemporaryDirectory(prefix="treeline-bench-") as scratch:
         tools: dict[str, _Tool] = {"treeline": _Treeline(Path(scratch))}
         if semble:
             tools["semble"] = _Semble(Path(scratch), semble)
-        spent: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        durations: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for _ in range(rounds):
             for name, tool in tools.items():
                 copy = Path(scratch) / f"{name}-copy"
                 shutil.rmtree(copy, ignore_errors=True)
                 shutil.copytree(repository, copy, symlinks=True)
                 for moment, times in _moments(tool, copy).items():
-                    spent.setdefault((name, moment), []).append(times)
-        for (name, moment), every in spent.items():
+                    durations.setdefault((name, moment), []).append(times)
+        for (name, moment), every in durations.items():
             wall, processor = (round(median(column), 3) for column in zip(*every, strict=True))
-            found.append(Spent(name, moment, wall, processor))
+            results.append(Spent(name, moment, wall, processor))
             tell(f"{name:9} {moment:17} {wall:6.2f} s, {processor:6.2f} s of processor time")
     return {
         "bench": "repository",
         "repository": repository.name,
         "rounds": rounds,
-        "spent": [asdict(one) for one in found],
+        "spent": [asdict(one) for one in results],
     }
 
 
@@ -121,11 +121,11 @@ class _Semble(_Tool):
     def __init__(self, scratch: Path, python: str) -> None:
         super().__init__(scratch, "semble")
         self._python, self._model = python, scratch / "model"
-        made = subprocess.run(
+        product = subprocess.run(
             [python, "-c", RANDOM_MODEL, str(self._model)], capture_output=True, text=True, check=False
         )
-        if made.returncode:
-            why = (made.stderr.strip().splitlines() or ["it failed"])[-1]
+        if product.returncode:
+            why = (product.stderr.strip().splitlines() or ["it failed"])[-1]
             raise InputError(f"{python} cannot run semble: {why}", "install semble for it")
 
     def command(self, folder: Path) -> Sequence[str]:
@@ -141,17 +141,17 @@ def _moments(tool: _Tool, folder: Path) -> dict[str, tuple[float, float]]:
     first = _ask(tool, folder)
     time.sleep(SETTLE_S)
     _ask(tool, folder)  # checks the recent stamps again
-    unchanged = _ask(tool, folder)
-    edited = _median_file(folder)
-    edited.write_bytes(edited.read_bytes() + b"\n")
-    return dict(zip(MOMENTS, (first, unchanged, _ask(tool, folder)), strict=True))
+    same = _ask(tool, folder)
+    edit = _median_file(folder)
+    edit.write_bytes(edit.read_bytes() + b"\n")
+    return dict(zip(MOMENTS, (first, same, _ask(tool, folder)), strict=True))
 
 
 def _ask(tool: _Tool, folder: Path) -> tuple[float, float]:
     """Wall and processor seconds of one question, its children included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    done = subprocess.run(
+    process = subprocess.run(
         tool.command(folder),
         cwd=folder,
         env={**os.environ, **tool.environment()},
@@ -162,8 +162,8 @@ def _ask(tool: _Tool, folder: Path) -> tuple[float, float]:
     )
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode or not done.stdout.strip():
-        raise TreelineError(f"{' '.join(tool.command(folder)[:4])} failed: {done.stderr.strip()[-300:]}")
+    if process.returncode or not process.stdout.strip():
+        raise TreelineError(f"{' '.join(tool.command(folder)[:4])} failed: {process.stderr.strip()[-300:]}")
     return wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 

@@ -62,12 +62,12 @@ class ShuffledChunk:
         return self.inner.size
 
     def parse(self) -> Parsed:
-        parsed = self.inner.parse()
+        chunk_facts = self.inner.parse()
         if not self.copy:
-            return parsed
-        found = (name for function in parsed.functions for name in IDENTIFIER.findall(function.code))
-        pool = sorted(set(found) - KEPT)
-        return Parsed(tuple(shuffle_identifiers(function, self.copy, pool) for function in parsed.functions))
+            return chunk_facts
+        results = (name for function in chunk_facts.functions for name in IDENTIFIER.findall(function.code))
+        pool = sorted(set(results) - KEPT)
+        return Parsed(tuple(shuffle_identifiers(function, self.copy, pool) for function in chunk_facts.functions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,19 +224,19 @@ def grow(settings: Settings, sources: Sequence[Source], rounds: int) -> Step:
     """Load the sources into the index and measure it, before and after."""
     begin, begin_processor = time.perf_counter(), server_processor(settings)
     with watching(settings) as watch:
-        functions, added, loader_mb, loader_processor = in_fresh_process(load_sources, settings, sources)
-    seconds, published = time.perf_counter() - begin, server_processor(settings)
+        functions, additions, loader_mb, loader_processor = in_fresh_process(load_sources, settings, sources)
+    seconds, end_processor = time.perf_counter() - begin, server_processor(settings)
     load_average = os.getloadavg()[1]
     settling = settle(settings)
-    settled = server_processor(settings)
+    steady = server_processor(settings)
     opening, searcher_mb, times = in_fresh_process(_ask, settings, rounds)
     return Step(
         functions=functions,
-        added=added,
+        added=additions,
         seconds=seconds,
         settling_seconds=settling,
         loader_processor=loader_processor,
-        server_processor=(published - begin_processor, settled - published),
+        server_processor=(end_processor - begin_processor, steady - end_processor),
         load_average=load_average,
         disk_mb=disk(settings),
         loader_mb=loader_mb,
@@ -260,9 +260,9 @@ def watching(settings: Settings) -> Iterator[Watch | None]:
 
 def copies(target: int, data: str, there: int = 0) -> Iterator[Source]:
     """Sources that add up to the target, without the first `there`."""
-    for number, begun in enumerate(range(0, target, COPY_SIZE)):
+    for number, begin_time in enumerate(range(0, target, COPY_SIZE)):
         if number >= there:
-            yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begun) / COPY_SIZE))
+            yield GrownSource(open_source(data, ReadOptions()), number, min(1.0, (target - begin_time) / COPY_SIZE))
 
 
 def batched(sources: Iterator[Source], count: int) -> Iterator[list[Source]]:
@@ -300,8 +300,8 @@ def load_sources(settings: Settings, sources: Sequence[Source], keep: int = 1) -
     options = LoadOptions(work=settings.home_path / ".loading", encoders=(settings.encoder,))
     summary = load(store, settings.index, sources, options)
     store.prune(settings.index, keep=keep)
-    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    processor = sum(one.ru_utime + one.ru_stime for one in spent)
+    times = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    processor = sum(one.ru_utime + one.ru_stime for one in times)
     return summary.total, summary.indexed, summary.peak_memory_mb, processor
 
 
@@ -309,9 +309,9 @@ def _ask(settings: Settings, rounds: int) -> tuple[float, float, dict[str, dict[
     begin = time.perf_counter()
     searcher = open_searcher(settings)
     opening = time.perf_counter() - begin
-    asked = questions()
-    _read_addresses(searcher, asked)
-    times = {mode: _times(searcher.search, asked, mode, rounds) for mode in MODES}
+    queries = questions()
+    _read_addresses(searcher, queries)
+    times = {mode: _times(searcher.search, queries, mode, rounds) for mode in MODES}
     return opening, peak_mb(), times
 
 
@@ -346,8 +346,8 @@ def disk(settings: Settings) -> float:
         folder = settings.home_path / settings.index
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
     with closing(_cluster(settings)) as cluster:
-        found = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="store")
-    return float(found["_all"]["primaries"]["store"]["size_in_bytes"]) / 1e6
+        results = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="store")
+    return float(results["_all"]["primaries"]["store"]["size_in_bytes"]) / 1e6
 
 
 def settle(settings: Settings) -> float:
@@ -358,8 +358,8 @@ def settle(settings: Settings) -> float:
     with closing(_cluster(settings)) as cluster:
         while time.monotonic() - begin < SETTLE_SECONDS:
             tasks = cluster.client.tasks.list(actions="indices:admin/forcemerge*", group_by="none")["tasks"]
-            found = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="merge")
-            if not tasks and not found["_all"]["total"]["merges"]["current"]:
+            results = cluster.client.indices.stats(index=f"{alias_name(settings.index)}-*", metric="merge")
+            if not tasks and not results["_all"]["total"]["merges"]["current"]:
                 break
             time.sleep(1)
     return time.monotonic() - begin

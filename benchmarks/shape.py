@@ -83,9 +83,9 @@ def read(sources: Iterable[Source]) -> tuple[list[Function], dict[str, str]]:
     for source in sources:
         for unit in source.units():
             for chunk in unit.chunks():
-                parsed = chunk.parse()
-                functions += [one for one in parsed.functions if one.kind in FUNCTIONS]
-                shapes.update(parsed.shapes)
+                facts = chunk.parse()
+                functions += [one for one in facts.functions if one.kind in FUNCTIONS]
+                shapes.update(facts.shapes)
     return functions, shapes
 
 
@@ -107,23 +107,23 @@ def questions(functions: Sequence[Function], shapes: Mapping[str, str], seed: in
             for term in terms:
                 by_both[term, topic].append(function.id)
     rng = random.Random(seed)
-    found: dict[str, list[Asked]] = defaultdict(list)
+    results: dict[str, list[Asked]] = defaultdict(list)
     for (term, topic), answers in sorted(by_both.items()):
         kind, _, name = term.partition(shape.OF)
-        asked = QUESTIONS.get(kind)
-        named = bool(asked and "{name}" in asked[0])
+        queries = QUESTIONS.get(kind)
+        names = bool(queries and "{name}" in queries[0])
         count = len(by_topic[topic])
         fits = count >= LEAST_NAMES and len(answers) <= min(MOST_ANSWERS, MOST_SHARE * count)
-        if asked is None or named is not bool(name) or not fits:
+        if queries is None or names is not bool(name) or not fits:
             continue
-        text = rng.choice(asked)
-        text = text.format(topic=topic, name=name) if named else text.format(topic)
-        found[kind].append(Asked(text, kind, tuple(answers)))
-    kept = []
-    for _, every in sorted(found.items()):
+        text = rng.choice(queries)
+        text = text.format(topic=topic, name=name) if names else text.format(topic)
+        results[kind].append(Asked(text, kind, tuple(answers)))
+    selection = []
+    for _, every in sorted(results.items()):
         rng.shuffle(every)
-        kept += every[:MOST]
-    return kept
+        selection += every[:MOST]
+    return selection
 
 
 def dataset(asked: Sequence[Asked], pool: str, seed: int = 0) -> DataSet:
@@ -164,11 +164,11 @@ def command(sources: tuple[str, ...], seed: int, compare: bool, ablate: bool, ou
     """A shape and a topic ask ("recursive function for tree"), the parse tree knows the answers."""
     settings = evaluation_settings(ENGINE, "")
     functions, shapes = read(map(open_source, sources))
-    asked = questions(functions, shapes, seed)
-    data = dataset(asked, f"{len(functions):,} functions", seed)
+    queries = questions(functions, shapes, seed)
+    data = dataset(queries, f"{len(functions):,} functions", seed)
     with loading(output.console) as progress:
-        opened = [open_source(one) for one in sources]
-        searcher = sources_searcher("shape", opened, settings, progress, version=code_version())
+        handle = [open_source(one) for one in sources]
+        searcher = sources_searcher("shape", handle, settings, progress, version=code_version())
     with closing(searcher):
         document = compare_variants(data, searcher, compare, ablate, output.console, (KEYWORD, DENSE, ROUTED, DEFAULT))
     finish(document, output)

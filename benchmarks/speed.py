@@ -54,13 +54,13 @@ def timed(work: Callable[[str], object], questions: Sequence[str], rounds: int) 
     """Time each question `rounds` times, after one round to warm up."""
     for question in questions:
         work(question)
-    spent = []
+    times = []
     for _ in range(rounds):
         for question in questions:
             begin = perf_counter()
             work(question)
-            spent.append((perf_counter() - begin) * 1000)
-    return Times.of(spent)
+            times.append((perf_counter() - begin) * 1000)
+    return Times.of(times)
 
 
 def keyword(engine: Engine, questions: Sequence[str], rounds: int) -> Times:
@@ -73,8 +73,8 @@ def knn(engine: Engine, encoder: Encoder, questions: Sequence[str], rounds: int)
     vectors = dict(zip(questions, encoder.encode_queries(questions), strict=True))
     times = timed(lambda question: engine.knn(vectors[question], DEPTH), questions, rounds)
     exact = exact_neighbours(engine, np.stack([vectors[question] for question in questions]))
-    found = [{hit.id for hit in engine.knn(vectors[question], DEPTH)} for question in questions]
-    return times, recall(found, exact)
+    results = [{hit.id for hit in engine.knn(vectors[question], DEPTH)} for question in questions]
+    return times, recall(results, exact)
 
 
 def recall(found: Sequence[set[str]], exact: Sequence[set[str]]) -> float:
@@ -100,11 +100,11 @@ def whole_search(searcher: Searcher, questions: Sequence[str], rounds: int, **sw
         for question in questions:
             begin = perf_counter()
             answer = searcher.search(Query(question, feedback=False, **switches))
-            spent = {**answer.timings, "total": (perf_counter() - begin) * 1000}
+            times = {**answer.timings, "total": (perf_counter() - begin) * 1000}
             if round_number:  # the first round warms up
-                for stage, milliseconds in spent.items():
+                for stage, milliseconds in times.items():
                     stages.setdefault(stage, []).append(milliseconds)
-    return {stage: Times.of(spent) for stage, spent in stages.items()}
+    return {stage: Times.of(times) for stage, times in stages.items()}
 
 
 RAW_HITS = 300  # of each lane, as a search asks for
@@ -118,8 +118,8 @@ def beside_raw(searcher: Searcher, encoder: Encoder, questions: Sequence[str], r
     engine = searcher.engine
     assert isinstance(engine, ElasticsearchEngine)
     vectors = encoder.encode_queries(questions)
-    spent: dict[str, list[float]] = {"raw": [], "hybrid": []}
-    processor = dict.fromkeys(spent, 0.0)
+    times: dict[str, list[float]] = {"raw": [], "hybrid": []}
+    processor = dict.fromkeys(times, 0.0)
     for round_number in range(rounds + 1):
         for question, vector in zip(questions, vectors, strict=True):
             query = Query(question, mode="hybrid", feedback=False, explain=False)  # as the API asks
@@ -131,15 +131,15 @@ def beside_raw(searcher: Searcher, encoder: Encoder, questions: Sequence[str], r
                 begin, begin_processor = perf_counter(), process_time()
                 call()
                 if round_number:  # the first round warms up
-                    spent[name].append((perf_counter() - begin) * 1000)
+                    times[name].append((perf_counter() - begin) * 1000)
                     processor[name] += (process_time() - begin_processor) * 1000
-    raw, hybrid = Times.of(spent["raw"]), Times.of(spent["hybrid"])
+    raw, hybrid = Times.of(times["raw"]), Times.of(times["hybrid"])
     yield from _percentiles("both searches in a raw _msearch", raw)
     yield from _percentiles("hybrid search beside it", hybrid, 25.0, 50.0)
     yield Line("hybrid / raw, p50", round(hybrid.p50 / raw.p50, 2), "", LIKE_RAW)
     yield Line("hybrid / raw, p95", round(hybrid.p95 / raw.p95, 2), "", LIKE_RAW)
     for name, milliseconds in processor.items():
-        yield Line(f"{name}, processor time here", round(milliseconds / len(spent[name]), 2), "ms a question")
+        yield Line(f"{name}, processor time here", round(milliseconds / len(times[name]), 2), "ms a question")
     yield Line("load of the machine, one minute", round(os.getloadavg()[0], 1), f"{os.cpu_count()} cores")
 
 
@@ -154,8 +154,8 @@ def encoding(engine: Engine, encoder: Encoder, questions: Sequence[str], functio
     encoder.encode_functions(some[:64])
     begin = perf_counter()
     encoder.encode_functions(some)
-    spent = perf_counter() - begin
-    return {"one question, p50 ms": single.p50, "functions per second": round(len(some) / spent)}
+    times = perf_counter() - begin
+    return {"one question, p50 ms": single.p50, "functions per second": round(len(some) / times)}
 
 
 def tree(engine: Engine, questions: Sequence[str]) -> dict[str, float]:
@@ -166,9 +166,9 @@ def tree(engine: Engine, questions: Sequence[str]) -> dict[str, float]:
 
     begin = perf_counter()
     grown = whole.grow(engine.addresses())
-    built = perf_counter()
+    build = perf_counter()
     global_embedding.embed_whole(grown)
-    embedded = perf_counter()
+    embeddings = perf_counter()
     local = []
     for question in questions:
         addresses = [hit.address for hit in engine.keyword(terms(question), DEPTH)]
@@ -181,8 +181,8 @@ def tree(engine: Engine, questions: Sequence[str]) -> dict[str, float]:
     times = Times.of(local)
     return {
         "nodes": len(grown),
-        "tree built, s": round(built - begin, 3),
-        "whole tree embedded, s": round(embedded - built, 3),
+        "tree built, s": round(build - begin, 3),
+        "whole tree embedded, s": round(embeddings - build, 3),
         "query-local tree embedded, p50 ms": times.p50,
         "query-local tree embedded, p95 ms": times.p95,
     }
@@ -255,13 +255,13 @@ def indexing(source: str, settings: Settings) -> Iterator[Line]:
     """Index the source end to end in a separate process, so that its memory is measured alone."""
     with tempfile.TemporaryDirectory(prefix="treeline-bench-") as folder:
         begin = perf_counter()
-        done = _treeline(replace(settings, home=folder), "index", source, "--name", "bench", "--json")
+        process = _treeline(replace(settings, home=folder), "index", source, "--name", "bench", "--json")
         seconds = perf_counter() - begin
-        summary = orjson.loads(done)
+        summary = orjson.loads(process)
     yield Line("index, end to end", round(summary["indexed"] / seconds), "functions/s", 1_500, less_is_better=False)
     yield Line("index, peak memory", summary["peak_memory_mb"], "MB", 3_000)
-    for stage, spent in summary["seconds"].items():
-        yield Line(f"index, {stage}", round(spent, 2), "s")
+    for stage, times in summary["seconds"].items():
+        yield Line(f"index, {stage}", round(times, 2), "s")
 
 
 def searching(searcher: LiveSearcher, questions: Sequence[str], rounds: int) -> Iterator[Line]:
@@ -273,28 +273,28 @@ def searching(searcher: LiveSearcher, questions: Sequence[str], rounds: int) -> 
         if engine.info.encoders:
             encoder = load(engine.info.encoders[0].name)
             assert encoder is not None
-            times, found = knn(engine, encoder, questions, rounds)
+            times, results = knn(engine, encoder, questions, rounds)
             yield from _percentiles("kNN, top 100", times, 5.0)
-            yield Line("kNN, recall@100 against exact", round(found, 4), "", 0.95, less_is_better=False)
+            yield Line("kNN, recall@100 against exact", round(results, 4), "", 0.95, less_is_better=False)
             for what, value in encoding(engine, encoder, questions).items():
                 yield Line(f"encoder, {what}", value, "")
             if engine.info.engine == "elasticsearch":
                 yield from beside_raw(current, encoder, questions, rounds)
-        for stage, spent in whole_search(current, questions, rounds).items():
+        for stage, durations in whole_search(current, questions, rounds).items():
             goals = {"total": (10.0, 25.0), "rerank": (4.0, None)}.get(stage, (None, None))
-            yield from _percentiles(f"search, {stage}", spent, *goals)
+            yield from _percentiles(f"search, {stage}", durations, *goals)
         for what, value in tree(engine, questions).items():
             yield Line(f"tree, {what}", value, "", 5.0 if what == "whole tree embedded, s" else None)
 
 
 def cold_start(settings: Settings, questions: Sequence[str]) -> Iterator[Line]:
     """`treeline search` in a new process, as the shell sees it."""
-    spent = []
+    times = []
     for question in questions[:COLD_STARTS]:
         begin = perf_counter()
         _treeline(settings, "search", question, "--name", settings.index, "--json")
-        spent.append((perf_counter() - begin) * 1000)
-    yield Line("cold start of treeline search, p50", Times.of(spent).p50, "ms", 1_000)
+        times.append((perf_counter() - begin) * 1000)
+    yield Line("cold start of treeline search, p50", Times.of(times).p50, "ms", 1_000)
 
 
 def _treeline(settings: Settings, *arguments: str) -> bytes:
@@ -305,11 +305,11 @@ def _treeline(settings: Settings, *arguments: str) -> bytes:
         "TREELINE_ENCODER": settings.encoder,
     }
     command = [sys.executable, "-m", "treeline.service.cli", *arguments]
-    done = subprocess.run(command, capture_output=True, env=environment, check=False)
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    process = subprocess.run(command, capture_output=True, env=environment, check=False)
+    if process.returncode:
+        said = process.stderr.decode("utf-8", "replace").strip().splitlines()
         raise InputError(f"treeline {arguments[0]} failed: {said[-1] if said else 'no word'}")
-    return done.stdout
+    return process.stdout
 
 
 def _percentiles(name: str, times: Times, p50: float | None = None, p95: float | None = None) -> Iterator[Line]:

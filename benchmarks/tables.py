@@ -104,10 +104,10 @@ def _provenance(document: Document) -> str:
     """The index, encoder and commit behind the figures."""
     facts = document["facts"]
     index = facts.get("index", counted(int(facts.get("repositories", 1)), "repository"))
-    changed = " with changes" if document["changed"] else ""
+    changes = " with changes" if document["changed"] else ""
     return (
         f"*{document['queries']} questions; index of {index}; encoder {facts.get('encoder', 'static')}; "
-        f"commit {document['commit']}{changed}.*"
+        f"commit {document['commit']}{changes}.*"
     )
 
 

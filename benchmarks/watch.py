@@ -60,16 +60,16 @@ class Watch:
     def figures(self, since: int = 0) -> dict[str, Any]:
         """Counts and percentiles of the searches from number `since` on."""
         some = self.asked[since:]
-        failed = [one for one in some if one.failure]
+        failures = [one for one in some if one.failure]
         return {
             "asked": len(some),
-            "failed": len(failed),
-            "failing_seconds": failed[-1].ended - failed[0].began if failed else 0.0,
+            "failed": len(failures),
+            "failing_seconds": failures[-1].ended - failures[0].began if failures else 0.0,
             "degraded": sum(one.degraded for one in some),
             "empty": sum(not one.results and not one.failure for one in some),
             "longest_ms": max((one.milliseconds for one in some), default=0.0),
             "times": {mode: _percentiles(some, mode) for mode in MODES},
-            "failures": sorted({one.failure for one in failed}),
+            "failures": sorted({one.failure for one in failures}),
         }
 
     def _ask(self) -> None:
@@ -81,15 +81,15 @@ class Watch:
 
     def _one(self, question: str, mode: str) -> Asked:
         began = time.monotonic()
-        failure, results, degraded = "", 0, False
+        failure, results, is_degraded = "", 0, False
         try:
             answer = self._searcher.search(Query(question, mode=mode))
-            results, degraded = len(answer.results), bool(answer.degraded)
-            if degraded and not results:
+            results, is_degraded = len(answer.results), bool(answer.degraded)
+            if is_degraded and not results:
                 failure = f"nothing found: {answer.degraded[0]}"
         except Exception as error:  # noqa: BLE001 - whatever it is, the search failed
             failure = f"{type(error).__name__}: {error}"
-        return Asked(mode, began, (time.monotonic() - began) * 1000, failure, results, degraded)
+        return Asked(mode, began, (time.monotonic() - began) * 1000, failure, results, is_degraded)
 
 
 def _percentiles(some: Sequence[Asked], mode: str) -> dict[str, float]:

@@ -76,15 +76,15 @@ def dataset(questions: Sequence[WebQuestion], split: str, indexed: Callable[[str
     if split not in SPLITS:
         raise InputError(f"unknown split {split!r}", f"choose one of {', '.join(SPLITS)}")
     numbered = enumerate(questions, start=1)
-    asked = [(number, question) for number, question in numbered if split in (question.split, "all")]
+    queries = [(number, question) for number, question in numbered if split in (question.split, "all")]
     cases = []
-    for number, question in asked:
+    for number, question in queries:
         present = {url: 1.0 for url in question.urls if indexed(url)}
         if present:
             cases.append(Case(f"#{number}", question.query, present))
     if not cases:
         raise InputError(
-            f"none of the {len(asked)} questions has an answer in this index", "index CodeSearchNet's data"
+            f"none of the {len(queries)} questions has an answer in this index", "index CodeSearchNet's data"
         )
     return DataSet(
         name=f"web-{split}",
@@ -98,7 +98,7 @@ def dataset(questions: Sequence[WebQuestion], split: str, indexed: Callable[[str
             "pool": pool,
             "questions": float(len(cases)),
             "answers": float(sum(len(case.relevance) for case in cases)),
-            "questions without an answer in the index": float(len(asked) - len(cases)),
+            "questions without an answer in the index": float(len(queries) - len(cases)),
         },
         notes=(
             "Answers were found by hand in the test and valid partitions; over the whole corpus other functions answer "
@@ -108,14 +108,14 @@ def dataset(questions: Sequence[WebQuestion], split: str, indexed: Callable[[str
 
 
 def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
-    urls = [found.address.url for found in hits]
+    urls = [results.address.url for results in hits]
     return {
         "mrr": reciprocal_rank(urls, case.relevant),
         "ndcg_10": ndcg(urls, case.relevance, 10),
         "recall_10": recall(urls, case.relevant, 10),
         "hit_1": success(urls, case.relevant, 1),
         "hit_10": success(urls, case.relevant, 10),
-        "repositories_10": count_distinct([found.address.repo for found in hits]),
+        "repositories_10": count_distinct([results.address.repo for results in hits]),
     }
 
 
@@ -144,10 +144,10 @@ def command(
     output: Output,
 ) -> None:
     """Web-style questions; choose on `dev`, report on `test`."""
-    asked = read(Path(questions) if questions else QUERIES)
+    queries = read(Path(questions) if questions else QUERIES)
     comparison: tuple[Variant, ...] = COMPARISON
     if mistyped:
-        asked, comparison = misspell(asked), (AS_TYPED, *COMPARISON)
+        queries, comparison = misspell(queries), (AS_TYPED, *COMPARISON)
     settings = evaluation_settings(engine, name)
     if full:
         searcher = open_searcher(settings)
@@ -160,7 +160,7 @@ def command(
         pool = "test and valid partitions"
     with closing(searcher):
         urls = {address.url for _, address in searcher.engine.addresses()}
-        cases = dataset(asked, split, urls.__contains__, pool)
+        cases = dataset(queries, split, urls.__contains__, pool)
         cases = replace(cases, name=f"{cases.name}{'-mistyped' if mistyped else ''}{'-full' if full else ''}")
         document = compare_variants(cases, searcher, compare, ablate, output.console, comparison)
     finish(document, output)

@@ -32,7 +32,7 @@ Edge = tuple[Symbol, Symbol]
 
 
 def facts_of(folder: Path, language: str) -> list[FileFacts]:
-    found: list[FileFacts] = []
+    results: list[FileFacts] = []
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder).as_posix()
         if not file.is_file() or any(part.startswith(".") or part == "node_modules" for part in path.split("/")):
@@ -40,8 +40,8 @@ def facts_of(folder: Path, language: str) -> list[FileFacts]:
         source = file.read_bytes()
         grammar = grammar_of(path, source)
         if grammar is not None and grammar.query and len(source) < MAX_BYTES and language in ("", grammar.name):
-            found += parse_file(grammar, source, FileLocation("", path, "", ""), path, MAX_BYTES).facts
-    return found
+            results += parse_file(grammar, source, FileLocation("", path, "", ""), path, MAX_BYTES).facts
+    return results
 
 
 class Places:
@@ -57,13 +57,13 @@ class Places:
     def around(self, path: str, line: int) -> list[Symbol]:
         """The innermost symbol at a line, and its parent if it starts on this line, because the tool may mean either.
         The module if there is none."""
-        found: list[Symbol] = []
+        results: list[Symbol] = []
         inside = [one for one in self._spans.get(path, ()) if one.first_line <= line <= one.last_line]
         for one in sorted(inside, key=lambda one: one.last_line - one.first_line):
-            found.append((path, one.name))
+            results.append((path, one.name))
             if one.first_line != line:
-                return found
-        return [*found, (path, "")] if path in self._spans else []
+                return results
+        return [*results, (path, "")] if path in self._spans else []
 
     def defined(self, path: str, line: int, name: str) -> Symbol | None:
         """The symbol of this name at a line, or else the innermost class or function."""
@@ -90,12 +90,12 @@ class Places:
 def edges_of(facts: list[FileFacts], places: Places) -> tuple[dict[Edge, str], Counter[str]]:
     """Every call edge and how it was resolved."""
     graph = load(assemble([repository("", facts)]))
-    found: dict[Edge, str] = {}
+    results: dict[Edge, str] = {}
     for node in range(len(graph)):
         caller = graph.symbol(node)
         steps = graph.walk([node], ("calls",), "out")
-        created = [step.node for step in steps if graph.is_class(step.node)]
-        inherited = {step.node for step in graph.walk(created, ("extends",), "out", 10)}
+        creations = [step.node for step in steps if graph.is_class(step.node)]
+        parents_of = {step.node for step in graph.walk(creations, ("extends",), "out", 10)}
         for step in steps:
             callee = graph.symbol(step.node)
             edge = (caller.path, caller.name), places.plain((callee.path, callee.name))
@@ -103,12 +103,12 @@ def edges_of(facts: list[FileFacts], places: Places) -> tuple[dict[Edge, str], C
             if (
                 callee.kind == "function"
                 and edge[1] != (callee.path, callee.name)
-                and any(step.node in graph.members(base) for base in inherited)
+                and any(step.node in graph.members(base) for base in parents_of)
             ):
                 continue
-            if found.get(edge, POSSIBLE) == POSSIBLE:
-                found[edge] = step.how
-    return found, Counter(found.values())
+            if results.get(edge, POSSIBLE) == POSSIBLE:
+                results[edge] = step.how
+    return results, Counter(results.values())
 
 
 def main() -> None:
@@ -120,23 +120,23 @@ def main() -> None:
     options.add_argument("--missed", type=int, default=0)
     options.add_argument("--sample", type=int, default=0, help="print this many known edges, to check by hand")
     options.add_argument("--observed", action="store_true")
-    given = options.parse_args()
-    facts = facts_of(given.folder, given.language)
+    inputs = options.parse_args()
+    facts = facts_of(inputs.folder, inputs.language)
     places = Places(facts)
     ours, hows = edges_of(facts, places)
     known = {edge for edge, how in ours.items() if how != POSSIBLE}
-    print(f"{given.folder.name}: {len(known):,} known edges, {len(ours) - len(known):,} possible ({dict(hows)})")
-    for edge in random.Random(7).sample(sorted(known), min(given.sample, len(known))):
+    print(f"{inputs.folder.name}: {len(known):,} known edges, {len(ours) - len(known):,} possible ({dict(hows)})")
+    for edge in random.Random(7).sample(sorted(known), min(inputs.sample, len(known))):
         print("sample", describe(edge), f"({ours[edge]})")
-    if given.rows is None:
+    if inputs.rows is None:
         return
     theirs: set[Edge] = set()
     either: set[Edge] = set()  # edges whose caller is ambiguous from the line
     unsure: set[tuple[Symbol, str]] = set()
-    called: dict[tuple[Symbol, str], set[Symbol]] = defaultdict(set)
+    calls: dict[tuple[Symbol, str], set[Symbol]] = defaultdict(set)
     read: set[str] = set()
     lines: dict[Edge, int] = {}
-    for row in map(orjson.loads, given.rows.read_bytes().splitlines()):
+    for row in map(orjson.loads, inputs.rows.read_bytes().splitlines()):
         callers = places.around(row["path"], row["line"])
         if not row["line"]:
             read.add(row["path"])
@@ -148,24 +148,24 @@ def main() -> None:
             unsure.update((one, name) for one in callers)
             continue
         for one in callers:
-            called[one, name].add((row["callee_path"], ""))
+            calls[one, name].add((row["callee_path"], ""))
         callee = places.defined(row["callee_path"], row["callee_line"], name)
         # Inner functions, and variables or fields that are called, are not symbols.
         if callee is not None:
             theirs.add((caller, places.plain(callee)))
             either.update((one, places.plain(callee)) for one in callers)
             lines.setdefault((caller, places.plain(callee)), row["line"])
-    right, wrong = judged(known, either, unsure, read, called, given.observed)
+    right, wrong = judged(known, either, unsure, read, calls, inputs.observed)
     print(report("known", right, wrong))
-    print(report("possible", *judged(set(ours) - known, either, unsure, read, called, given.observed)))
+    print(report("possible", *judged(set(ours) - known, either, unsure, read, calls, inputs.observed)))
     print(
-        f"recall: {len(known & theirs) / len(theirs):.3f} known, {len(set(ours) & theirs) / len(theirs):.3f}"
-        f" with possible, of {len(theirs):,} edges"
+        f"recall: {len(known & theirs) / max(1, len(theirs)):.3f} known, "
+        f"{len(set(ours) & theirs) / max(1, len(theirs)):.3f} with possible, of {len(theirs):,} edges"
     )
-    for edge in random.Random(7).sample(sorted(wrong), min(given.wrong, len(wrong))):
+    for edge in random.Random(7).sample(sorted(wrong), min(inputs.wrong, len(wrong))):
         print("wrong", describe(edge), f"({ours[edge]})")
-    missed = sorted(theirs - known)
-    for edge in random.Random(7).sample(missed, min(given.missed, len(missed))):
+    misses = sorted(theirs - known)
+    for edge in random.Random(7).sample(misses, min(inputs.missed, len(misses))):
         print("missed", describe(edge), f"line {lines[edge]}", ours.get(edge, ""))
 
 

@@ -47,9 +47,9 @@ def export(name: str, folder: Path) -> Path:
     def make(local: bool) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        wanted: dict[str, Any] = {"export": True, "local_files_only": local}
+        targets: dict[str, Any] = {"export": True, "local_files_only": local}
         model: SentenceTransformer = SentenceTransformer(
-            name, backend="onnx", local_files_only=local, model_kwargs=wanted
+            name, backend="onnx", local_files_only=local, model_kwargs=targets
         )
         return model
 

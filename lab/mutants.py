@@ -57,7 +57,7 @@ SLOW = f"(slow or transformers or shared) and not ({SERVERS})"
 
 @dataclass
 class Effort:
-    """Which tests run, and for how many seconds of a processor for a fault, by what they take without it."""
+    """The tests that run, and seconds of a processor for a fault, by what they take without it."""
 
     marks: str = QUICK
     seconds: float = 20.0
@@ -205,20 +205,20 @@ class Planter(ast.NodeTransformer):
         node.args.defaults = [self.visit(one) for one in node.args.defaults]
         body: list[ast.stmt] = []
         for statement in node.body:
-            changed = self.visit(statement)
-            body.append(changed)
+            changes = self.visit(statement)
+            body.append(changes)
         node.body = body
         return node
 
 
 def modules(only: str) -> list[str]:
-    found = []
+    results = []
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
             if path.name != "__init__.py" and not name.startswith(LEFT_OUT) and name.startswith(tuple(only.split(","))):
-                found.append(name)
-    return found
+                results.append(name)
+    return results
 
 
 def everywhere() -> list[str]:
@@ -240,23 +240,23 @@ def places(module: str) -> list[tuple[int, str]]:
 def tests_of(module: str) -> list[str]:
     """The test files nearest to a module: of its name, then those that import it, then those of its folder."""
     path = Path(module)
-    dotted = "treeline." + module.removesuffix(".py").replace("/", ".")
-    package, _, name = dotted.rpartition(".")
+    import_name = "treeline." + module.removesuffix(".py").replace("/", ".")
+    package, _, name = import_name.rpartition(".")
     direct = re.compile(
-        rf"^\s*(from {re.escape(dotted)} import|import {re.escape(dotted)}\b"
+        rf"^\s*(from {re.escape(import_name)} import|import {re.escape(import_name)}\b"
         rf"|from {re.escape(package)} import .*\b{name}\b)",
         re.MULTILINE,
     )
-    found = []
+    results = []
     for test in sorted((ROOT / "tests").rglob("test_*.py")):
         text = test.read_text(encoding="utf-8")
         inside = test.is_relative_to(ROOT / "tests" / path.parts[0])
         own = inside and test.name == f"test_{path.stem}.py"
         folder = inside and (path.parent.name in test.stem or test.parent == ROOT / "tests" / path.parent)
-        reached = direct.search(text) is not None
-        if own or reached or folder:
-            found.append((not own, not (inside and reached), not reached, len(text), test.relative_to(ROOT).as_posix()))
-    return [test for *_, test in sorted(found)][:MOST_FILES]
+        hits = direct.search(text) is not None
+        if own or hits or folder:
+            results.append((not own, not (inside and hits), not hits, len(text), test.relative_to(ROOT).as_posix()))
+    return [test for *_, test in sorted(results)][:MOST_FILES]
 
 
 def plant(changed: Mapping[str, ast.AST], scratch: Path) -> None:
@@ -317,8 +317,8 @@ def users(fault: Fault, trees: Mapping[str, ast.Module]) -> Iterator[tuple[str, 
         if more == names:
             break
         names = more
-    dotted = fault.module.removesuffix(".py").replace("/", ".")
-    package, _, short = dotted.rpartition(".")
+    import_name = fault.module.removesuffix(".py").replace("/", ".")
+    package, _, short = import_name.rpartition(".")
     for module, tree in trees.items():
         imports = [
             (one.module, alias) for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) for alias in one.names
@@ -327,12 +327,14 @@ def users(fault: Fault, trees: Mapping[str, ast.Module]) -> Iterator[tuple[str, 
             known = names
         else:
             known = {
-                one.asname or one.name for name, one in imports if name == f"treeline.{dotted}" and one.name in names
+                one.asname or one.name
+                for name, one in imports
+                if name == f"treeline.{import_name}" and one.name in names
             }
         for function in functions_in(tree) if known else ():
             if function in methods or words_in(function) & known:
-                documented = len(function.body) > 1 and ast.get_docstring(function, clean=False) is not None
-                yield module, function.body[documented].lineno
+                documents = len(function.body) > 1 and ast.get_docstring(function, clean=False) is not None
+                yield module, function.body[documents].lineno
 
 
 def probe(tree: ast.Module, points: Iterable[tuple[int, str]]) -> None:
@@ -382,7 +384,7 @@ class Chosen:
     """A pytest plugin that runs these tests alone, in this order."""
 
     def __init__(self, tests: Sequence[str]) -> None:
-        self._place = {test: place for place, test in enumerate(tests)}
+        self._place = {test: position for position, test in enumerate(tests)}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = sorted((one for one in items if one.nodeid in self._place), key=lambda one: self._place[one.nodeid])
@@ -413,8 +415,8 @@ def forked(work: Callable[[], int], limit: float) -> int | None:
             os._exit(code)
     end = time.monotonic() + limit
     while time.monotonic() < end:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        results, status = os.waitpid(pid, os.WNOHANG)
+        if results:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
     os.killpg(pid, signal.SIGKILL)
@@ -451,7 +453,7 @@ def reached_by(faults: Sequence[Fault], folders: Sequence[str], jobs: int, limit
     files = [path for folder in folders for path in (ROOT / "tests" / folder).rglob("test_*.py")]
     files.sort(key=lambda path: (-path.stat().st_size, path))
     names = [path.relative_to(ROOT).as_posix() for path in files]
-    reached: dict[str, set[str]] = {}
+    hits: dict[str, set[str]] = {}
     seconds: dict[str, float] = {}
     with TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -468,15 +470,15 @@ def reached_by(faults: Sequence[Fault], folders: Sequence[str], jobs: int, limit
         for path in scratch.glob("notes-*"):
             for line in path.read_text(encoding="utf-8").splitlines():
                 key, _, test = line.partition("\t")
-                reached.setdefault(key, set()).add(test)
-    return {key: select({test: seconds.get(test, math.inf) for test in tests}) for key, tests in reached.items()}
+                hits.setdefault(key, set()).add(test)
+    return {key: select({test: seconds.get(test, math.inf) for test in tests}) for key, tests in hits.items()}
 
 
 def select(seconds: Mapping[str, float]) -> Selection:
     quickest = sorted(seconds, key=lambda test: (seconds[test], test))
-    spent = list(accumulate(seconds[test] for test in quickest))
-    count = bisect_right(spent, EFFORT.seconds)
-    return Selection(quickest[:count], spent[count - 1] if count else 0.0)
+    times = list(accumulate(seconds[test] for test in quickest))
+    count = bisect_right(times, EFFORT.seconds)
+    return Selection(quickest[:count], times[count - 1] if count else 0.0)
 
 
 class FirstFailure:
@@ -492,8 +494,8 @@ class FirstFailure:
 
 def run_tests(tests: Sequence[str], *plugins: object) -> int:
     """Run these tests, or all tests of these files, up to the first that fails."""
-    chosen = [Chosen(tests)] if any("::" in test for test in tests) else []
-    return run_pytest(["-x", *dict.fromkeys(test.partition("::")[0] for test in tests)], [*chosen, *plugins])
+    selection = [Chosen(tests)] if any("::" in test for test in tests) else []
+    return run_pytest(["-x", *dict.fromkeys(test.partition("::")[0] for test in tests)], [*selection, *plugins])
 
 
 def try_fault(fault: Fault | None, module: str, tests: Sequence[str], scratch: Path, failure: Path) -> int:
@@ -503,18 +505,18 @@ def try_fault(fault: Fault | None, module: str, tests: Sequence[str], scratch: P
 
 
 def outcome(fault: Fault, chosen: Selection, scratch: Path) -> str:
-    """What the tests say. One that fails without the fault, too, as on a busy machine, says nothing."""
+    """The verdict of the tests. One that fails without the fault, too, as on a busy machine, says nothing."""
     tests, limit, failure = list(chosen.tests), HANGS + HANGS_TIMES * chosen.seconds, scratch / "failure"
     while tests:
         failure.unlink(missing_ok=True)
         code = forked(partial(try_fault, fault, fault.module, tests, scratch, failure), limit)
         if code in (None, 0):
             return "hung" if code is None else "survived"
-        failed = failure.read_text(encoding="utf-8") if failure.exists() else ""
-        without = partial(try_fault, None, fault.module, [failed], scratch, failure)
-        if failed not in tests or forked(without, limit) == 0:
+        failures = failure.read_text(encoding="utf-8") if failure.exists() else ""
+        rest = partial(try_fault, None, fault.module, [failures], scratch, failure)
+        if failures not in tests or forked(rest, limit) == 0:
             return "noticed"
-        tests.remove(failed)
+        tests.remove(failures)
     return "untested"
 
 
@@ -524,20 +526,22 @@ def judge(faults: Sequence[Fault], reached: Mapping[str, Selection], end: float,
         for fault in faults:
             if time.monotonic() > end:
                 break
-            chosen, usable = reached.get(fault.key, Selection()), True
-            if fault.at_import and not chosen.tests:
-                chosen = Selection(tests_of(fault.module))
+            selection, usable = reached.get(fault.key, Selection()), True
+            if fault.at_import and not selection.tests:
+                selection = Selection(tests_of(fault.module))
                 if fault.module not in sound:
-                    alone = partial(run_tests, chosen.tests)
-                    sound[fault.module] = bool(chosen.tests) and forked(alone, HANGS_TIMES * EFFORT.seconds) == 0
+                    alone = partial(run_tests, selection.tests)
+                    sound[fault.module] = bool(selection.tests) and forked(alone, HANGS_TIMES * EFFORT.seconds) == 0
                 usable = sound[fault.module]
             if not usable:
                 fault.outcome = "untested"  # its tests fail without any fault, or there are none
-            elif not chosen.tests:
+            elif not selection.tests:
                 fault.outcome = "unreached"
             else:
-                fault.outcome = outcome(fault, chosen, Path(scratch))
-            print(f"{fault.outcome:9} {fault.module}:{fault.line} {fault.what} ({len(chosen.tests)} tests)", flush=True)
+                fault.outcome = outcome(fault, selection, Path(scratch))
+            print(
+                f"{fault.outcome:9} {fault.module}:{fault.line} {fault.what} ({len(selection.tests)} tests)", flush=True
+            )
             file.write(json.dumps(asdict(fault)) + "\n")
             file.flush()
 
@@ -576,29 +580,29 @@ def main() -> int:
     if options.slow:
         EFFORT.marks, EFFORT.seconds = SLOW, 300.0
     faults = survivors(options.again) if options.again else sample(options.only, options.count, options.seed)
-    reached = reached_by(faults, options.tests.split(","), options.jobs, options.seconds)
-    print(f"tests reach {len(reached)} of {len(faults)} places", flush=True)
+    hits = reached_by(faults, options.tests.split(","), options.jobs, options.seconds)
+    print(f"tests reach {len(hits)} of {len(faults)} places", flush=True)
     files = [Path(f"/tmp/treeline-mutants-{os.getpid()}-{job}") for job in range(options.jobs)]  # noqa: S108
     pids = []
     for job, file in enumerate(files):
         sys.stdout.flush()
         pid = os.fork()
         if not pid:
-            judge(faults[job :: options.jobs], reached, end, file)
+            judge(faults[job :: options.jobs], hits, end, file)
             sys.stdout.flush()
             os._exit(0)
         pids.append(pid)
     for pid in pids:
         os.waitpid(pid, 0)
-    judged = [Fault(**json.loads(line)) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    judgements = [Fault(**json.loads(line)) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     for file in files:
         file.unlink()
-    counted = [fault for fault in judged if fault.outcome != "untested"]
-    noticed = [fault for fault in counted if fault.outcome in {"noticed", "hung"}]
-    share = len(noticed) / max(1, len(counted))
-    print(f"\n{len(noticed)} of {len(counted)} faults noticed ({share:.0%}), {len(judged) - len(counted)} untested")
+    counts = [fault for fault in judgements if fault.outcome != "untested"]
+    notices = [fault for fault in counts if fault.outcome in {"noticed", "hung"}]
+    share = len(notices) / max(1, len(counts))
+    print(f"\n{len(notices)} of {len(counts)} faults noticed ({share:.0%}), {len(judgements) - len(counts)} untested")
     if options.json:
-        options.json.write_text(json.dumps([asdict(fault) for fault in judged], indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps([asdict(fault) for fault in judgements], indent=1), encoding="utf-8")
     return 0 if share >= LEAST else 1
 
 

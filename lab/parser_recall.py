@@ -69,8 +69,14 @@ def is_definition(tag: dict[str, object], lines: list[str]) -> bool:
 def parts(name: str) -> set[str]:
     """A qualified name and the parts to compare: `Class.method` → `method`, `Trait for Type` → both."""
     name = name.replace("operator ", "operator")
-    dotted = SEPARATOR.sub(".", name)
-    return {name, dotted, dotted.rpartition(".")[2], *name.split(" for ")[:1], *map(plain, name.split(" for "))}
+    dotted_name = SEPARATOR.sub(".", name)
+    return {
+        name,
+        dotted_name,
+        dotted_name.rpartition(".")[2],
+        *name.split(" for ")[:1],
+        *map(plain, name.split(" for ")),
+    }
 
 
 def plain(name: str) -> str:
@@ -81,9 +87,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("folders", nargs="+", type=Path)
     options.add_argument("--misses", type=int, default=0)
-    given = options.parse_args()
-    listed, found, misses = Counter[tuple[str, str]](), Counter[tuple[str, str]](), defaultdict[str, list[str]](list)
-    for folder in given.folders:
+    inputs = options.parse_args()
+    names_listed, results, misses = (
+        Counter[tuple[str, str]](),
+        Counter[tuple[str, str]](),
+        defaultdict[str, list[str]](list),
+    )
+    for folder in inputs.folders:
         by_file: dict[str, list[dict[str, object]]] = defaultdict(list)
         for tag in tags(folder):
             by_file[str(tag["path"])].append(tag)
@@ -92,10 +102,10 @@ def main() -> None:
             grammar = grammar_of(path, source)
             if grammar is None or grammar.name in SKIPPED or len(source) > MAX_BYTES:
                 continue
-            parsed = parse_file(grammar, source, FileLocation("", path, "", ""), path, MAX_BYTES)
-            names = {part for unit in parsed.functions if unit.kind != "file" for part in parts(unit.func_name)}
-            names |= {part for facts in parsed.facts for symbol in facts.symbols for part in parts(symbol.name)}
-            spans = [unit.address.lines or (0, 0) for unit in parsed.functions if unit.kind in ("function", "method")]
+            parses = parse_file(grammar, source, FileLocation("", path, "", ""), path, MAX_BYTES)
+            names = {part for unit in parses.functions if unit.kind != "file" for part in parts(unit.func_name)}
+            names |= {part for facts in parses.facts for symbol in facts.symbols for part in parts(symbol.name)}
+            spans = [unit.address.lines or (0, 0) for unit in parses.functions if unit.kind in ("function", "method")]
             lines = source.decode("utf-8", "replace").split("\n")
             for tag in some:
                 kind, name, line = str(tag["kind"]), str(tag["name"]), int(str(tag["line"]))
@@ -106,14 +116,16 @@ def main() -> None:
                 # Definitions inside a function belong to its unit.
                 if not is_found and any(first < line <= last for first, last in spans):
                     continue
-                listed[grammar.name, group] += 1
-                found[grammar.name, group] += is_found
+                names_listed[grammar.name, group] += 1
+                results[grammar.name, group] += is_found
                 if not is_found:
                     misses[grammar.name].append(f"{path}:{line} {kind} {name}")
-    for key in sorted(listed):
-        print(f"{key[0]:12} {key[1]:9} {found[key]:6} of {listed[key]:6} {found[key] / listed[key]:7.1%}")
+    for key in sorted(names_listed):
+        print(
+            f"{key[0]:12} {key[1]:9} {results[key]:6} of {names_listed[key]:6} {results[key] / names_listed[key]:7.1%}"
+        )
     for language, missed in misses.items():
-        for miss in missed[: given.misses]:
+        for miss in missed[: inputs.misses]:
             print(language, miss)
 
 

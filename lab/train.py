@@ -339,14 +339,14 @@ def nbow(sources: tuple[str, ...], out: Path, without: Path | None, epochs: int 
     console = Console(stderr=True)
     with needing_torch("training"):
         from lab.training.nbow import NbowOptions, train_nbow
-    judged: set[str] = set()
+    judgements: set[str] = set()
     if without is not None:
         with without.open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file)
             if "GitHubUrl" not in (rows.fieldnames or ()):
                 raise InputError(f"{without} has no column GitHubUrl", "give the official annotationStore.csv")
-            judged = {row["GitHubUrl"] for row in rows}
-    functions = [one for one in read_functions(sources) if one.docstring and one.url not in judged]
+            judgements = {row["GitHubUrl"] for row in rows}
+    functions = [one for one in read_functions(sources) if one.docstring and one.url not in judgements]
     options = replace(NbowOptions(), **chosen_values(epochs=epochs))
     scores = train_nbow(functions, out, options, console.print)
     click.echo(json.dumps({"folder": str(out), "scores": scores}))

@@ -76,13 +76,13 @@ def _of_results(searcher: LiveSearcher, query: str, depth: int) -> nx.DiGraph[in
     from treeline.search.query import Query
     from treeline.search.tree import result_graph
 
-    found = searcher.rank(Query(query)).candidates[:depth]
-    graph = result_graph(found)
-    if not found:
+    results = searcher.rank(Query(query)).candidates[:depth]
+    graph = result_graph(results)
+    if not results:
         click.echo("nothing found: no tree")
         return graph
-    repositories = counted(len({candidate.address.repo for candidate in found}), "repository")
-    click.echo(f"{counted(len(found), 'result')} span {counted(len(graph), 'node')} of {repositories}")
+    repositories = counted(len({candidate.address.repo for candidate in results}), "repository")
+    click.echo(f"{counted(len(results), 'result')} span {counted(len(graph), 'node')} of {repositories}")
     click.echo(f"in a disk of their own: average distortion {graph.graph['distortion']:.3f}")
     return graph
 
@@ -107,14 +107,14 @@ def _measured(graph: nx.DiGraph[int]) -> str:
 
 
 def _describe_split(engine: Engine) -> None:
-    """What a disk for each repository is worth."""
+    """Prints the quality of a disk for each repository."""
     from treeline.graph import tree
     from treeline.search.artifacts import obtain
 
-    stored = obtain(engine, "tree")
-    if stored is None:
+    artifact = obtain(engine, "tree")
+    if artifact is None:
         raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
-    disks, distortion, precision = split_quality(tree.load(stored))
+    disks, distortion, precision = split_quality(tree.load(artifact))
     click.echo(
         f"in {counted(disks, 'disk')}, one a repository: average distortion {distortion:.3f}, MAP {precision:.3f}"
     )

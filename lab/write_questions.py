@@ -58,13 +58,13 @@ def command(
     writing = replace(Writing(), **chosen_values(**numbers))
     writer = Writer(model, device_of(device))
     writer.learn(functions, known, writing, console.print)
-    wanted = [function for function in functions if _worth_asking(function)]
-    written = dict.fromkeys(writer.write(wanted, writing, console.print))
+    targets = [function for function in functions if _worth_asking(function)]
+    written = dict.fromkeys(writer.write(targets, writing, console.print))
     forbidden = {essence(text) for text in never}
-    asked = [question for question in written if (said := essence(question[0])) and said not in forbidden]
-    kept = round_trip(asked, wanted)
-    console.print(f"{len(kept):,} of {len(asked):,} questions find the function they were written for")
-    lines = "".join(json.dumps({"query": text, "url": wanted[number].url}) + "\n" for text, number in kept)
+    questions = [question for question in written if (said := essence(question[0])) and said not in forbidden]
+    selection = round_trip(questions, targets)
+    console.print(f"{len(selection):,} of {len(questions):,} questions find the function they were written for")
+    lines = "".join(json.dumps({"query": text, "url": targets[number].url}) + "\n" for text, number in selection)
     out.write_bytes(gzip.compress(lines.encode()) if out.suffix == ".gz" else lines.encode())
     click.echo(str(out))
 

@@ -39,16 +39,16 @@ def main() -> None:
     root, globs, options = Path(sys.argv[1]).resolve(), sys.argv[2:split], sys.argv[split + 1 :]
     definitions: dict[str, tuple[str, int]] = {}
     calls: dict[tuple[str, int, str, str], tuple[str, int]] = {}
-    covered: set[str] = set()
+    headers: set[str] = set()
     here: set[tuple[str, int, str, str]] = set()  # calls of functions in the same translation unit
     for file in sorted({one for glob in globs for one in root.glob(glob)}):
         unit = Index.create().parse(str(file), args=options, options=TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
-        seen = set(covered)  # each header is walked once
+        before = set(headers)  # each header is walked once
         for top in unit.cursor.get_children():
             path = place(top, root)[0]
-            if not path or path in seen:
+            if not path or path in before:
                 continue
-            covered.add(path)
+            headers.add(path)
             for node in top.walk_preorder():
                 where, line = place(node, root)
                 if node.kind in FUNCTIONS and node.is_definition():
@@ -64,11 +64,11 @@ def main() -> None:
                         calls[key] = target if target[0] else OUTSIDE
                         if callee.is_definition():
                             here.add(key)
-    for path in sorted(covered):
+    for path in sorted(headers):
         write(path, 0, "", "", 0)
-    for key, found in calls.items():
+    for key, results in calls.items():
         path, line, name, usr = key
-        write(path, line, name, *(definitions.get(usr, found) if key not in here else found))
+        write(path, line, name, *(definitions.get(usr, results) if key not in here else results))
 
 
 def write(path: str, line: int, name: str, callee_path: str, callee_line: int) -> None:

@@ -26,30 +26,30 @@ def main() -> None:
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
                 continue
-            called = node.func
-            if isinstance(called, ast.Attribute):
-                line, name = called.end_lineno or 0, called.attr
-                column = (called.end_col_offset or 0) - len(name)
-            elif isinstance(called, ast.Name):
-                line, column, name = called.lineno, called.col_offset, called.id
+            calls = node.func
+            if isinstance(calls, ast.Attribute):
+                line, name = calls.end_lineno or 0, calls.attr
+                column = (calls.end_col_offset or 0) - len(name)
+            elif isinstance(calls, ast.Name):
+                line, column, name = calls.lineno, calls.col_offset, calls.id
             else:
                 continue
             column = len(source.split("\n")[line - 1].encode()[:column].decode())
             try:
-                found = script.goto(line, column, follow_imports=True)
+                results = script.goto(line, column, follow_imports=True)
                 # A variable counts as its value; one with an unknown value gives no row.
-                if any(one.type not in ("function", "class", "module") for one in found):
-                    found = script.infer(line, column) or [None]
+                if any(one.type not in ("function", "class", "module") for one in results):
+                    results = script.infer(line, column) or [None]
             except Exception:  # noqa: BLE001  # jedi fails in many ways; such a call gives no row
-                found = []
-            if not found or any(one is None for one in found):
+                results = []
+            if not results or any(one is None for one in results):
                 write(path, line, name, "", 0)
-            for one in found:
+            for one in results:
                 if one is None:
                     continue
-                place = Path(one.module_path).resolve() if one.module_path else None
-                if place and place.is_relative_to(root) and one.type in ("function", "class"):
-                    write(path, line, name, str(place.relative_to(root)), one.line or 0)
+                position = Path(one.module_path).resolve() if one.module_path else None
+                if position and position.is_relative_to(root) and one.type in ("function", "class"):
+                    write(path, line, name, str(position.relative_to(root)), one.line or 0)
                 else:
                     write(path, line, name, "outside", one.line or 0)
 

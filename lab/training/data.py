@@ -29,7 +29,7 @@ def bags(tokenizer: Tokenizer, texts: Iterable[str], limit: int) -> csr_matrix:
 
 
 def count_words(functions: Iterable[Function]) -> Counter[str]:
-    """How many functions have each word; names and docstrings count twice, because people ask in their words."""
+    """The number of functions with each word; names and docstrings count twice, because people ask in their words."""
     counts: Counter[str] = Counter()
     for function in functions:
         parts = fields(function)
@@ -58,13 +58,13 @@ def choose_pairs(
     questions: Sequence[Sequence[int]], functions: Sequence[Sequence[int]], size: int
 ) -> NDArray[np.uint16]:
     """The `size` pairs of token ids with the largest geometric mean of both counts, in order."""
-    asked, asked_counts = _counted(questions)
+    queries, asked_counts = _counted(questions)
     read, read_counts = _counted(functions)
-    shared, left, right = np.intersect1d(asked, read, assume_unique=True, return_indices=True)
-    often = np.minimum(asked_counts[left], read_counts[right])
-    score = np.where(often >= RAREST_PAIR, np.sqrt(asked_counts[left].astype(float) * read_counts[right]), 0.0)
-    kept = np.sort(shared[np.argsort(-score, kind="stable")[:size]][: int((score > 0).sum())])
-    return np.stack([kept >> 32, kept & 0xFFFF], axis=1).astype(np.uint16)
+    shared, rest, right = np.intersect1d(queries, read, assume_unique=True, return_indices=True)
+    often = np.minimum(asked_counts[rest], read_counts[right])
+    score = np.where(often >= RAREST_PAIR, np.sqrt(asked_counts[rest].astype(float) * read_counts[right]), 0.0)
+    selection = np.sort(shared[np.argsort(-score, kind="stable")[:size]][: int((score > 0).sum())])
+    return np.stack([selection >> 32, selection & 0xFFFF], axis=1).astype(np.uint16)
 
 
 def _counted(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -114,8 +114,8 @@ def essence(text: str) -> frozenset[str]:
 def questions(made_up: int, wishes: Sequence[str], seed: int) -> list[str]:
     """Questions without a known answer: `count` from the grammar, and several variants of each wish."""
     rng = random.Random(seed)
-    made = (question(rng) for _ in range(made_up))
-    return list(dict.fromkeys(chain(made, *(vary(wish, rng) for wish in wishes))))
+    product = (question(rng) for _ in range(made_up))
+    return list(dict.fromkeys(chain(product, *(vary(wish, rng) for wish in wishes))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,24 +147,24 @@ def prepare(
     `pairs` is how many pairs to choose for the tokenizer; 0 keeps it as it is.
     """
     rng = random.Random(seed)
-    kept = list(functions)
+    selection = list(functions)
     forbidden = {essence(text) for text in asked.never}
-    offered = chain(
-        examples(kept, rarity, rng),
+    offers = chain(
+        examples(selection, rarity, rng),
         (Example(text, number, ANSWERED) for text, number in asked.answered),
         (Example(text, number, GENERATED) for text, number in asked.generated),
         (Example(text, number, ORDER) for text, number in asked.ordered),
         (Example(text, NO_TARGET, "question") for text in asked.unanswered),
     )
-    found = [example for example in offered if essence(example.text) not in forbidden]
-    texts = [example.text for example in found]
-    columns = dict(zip(FIELDS, zip(*(fields(function) for function in kept), strict=True), strict=True))
+    results = [example for example in offers if essence(example.text) not in forbidden]
+    texts = [example.text for example in results]
+    columns = dict(zip(FIELDS, zip(*(fields(function) for function in selection), strict=True), strict=True))
     tokenizer = _with_pairs(tokenizer, texts, columns, pairs) if pairs else tokenizer
     return TrainingData(
-        functions=kept,
+        functions=selection,
         texts=texts,
-        styles=[example.style for example in found],
-        targets=np.array([example.target for example in found], dtype=np.int64),
+        styles=[example.style for example in results],
+        targets=np.array([example.target for example in results], dtype=np.int64),
         tokenizer=tokenizer,
         function_bags=tuple(bags(tokenizer, column, LIMITS[field]) for field, column in columns.items()),
         query_bags=bags(tokenizer, texts, LIMITS["query"]),
@@ -176,6 +176,6 @@ def _with_pairs(
 ) -> Tokenizer:
     """The tokenizer with the pairs that questions and functions share, without hashed words."""
     known = Tokenizer(plain.vocabulary)
-    asked = [known.ids(text, LIMITS["query"]) for text in questions]
+    queries = [known.ids(text, LIMITS["query"]) for text in questions]
     read = [known.ids(text, LIMITS[field]) for field in ("name", "docstring", "code") for text in columns[field]]
-    return Tokenizer(plain.vocabulary, choose_pairs(asked, read, size), plain.unknown)
+    return Tokenizer(plain.vocabulary, choose_pairs(queries, read, size), plain.unknown)

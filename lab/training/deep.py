@@ -51,7 +51,7 @@ AT_ONCE = 4_096  # functions of one pass through the transformer
 
 @dataclass(frozen=True, slots=True)
 class DeepOptions:
-    """How the transformer is trained; docs/research/encoder-deep.md has the measurements behind the defaults."""
+    """Options of the transformer's training; docs/research/encoder-deep.md has the measurements behind the defaults."""
 
     layers: int = 3  # of the starting model, spread evenly over its own
     steps: int = 1_500
@@ -86,12 +86,12 @@ class DeepStudent(Reader):
         self.kept = nn.Parameter(torch.ones(2))  # how much of the static vector stays: of functions, of questions
 
     def forward(self, ids: Tensor, fields: Tensor, static: Tensor) -> Tensor:
-        kept = self.kept[(fields[:, 0] == QUESTION).long()][:, None]
-        return normalize(static * kept + self.correct(self.pooled(ids, fields)).float(), dim=1)
+        selection = self.kept[(fields[:, 0] == QUESTION).long()][:, None]
+        return normalize(static * selection + self.correct(self.pooled(ids, fields)).float(), dim=1)
 
 
 class PartOfTheWay(nn.Module):
-    """What is exported: unit vectors between the static ones and the student's."""
+    """The exported model: unit vectors between the static ones and the student's."""
 
     def __init__(self, student: DeepStudent, way: float) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class PartOfTheWay(nn.Module):
 
 
 class Units(NamedTuple):
-    """What the student sees of each function: tokens in blocks by field, static vectors with and without docstring."""
+    """The student's view of each function: tokens in blocks by field, static vectors with and without docstring."""
 
     ids: Tensor
     whole: Tensor
@@ -111,8 +111,8 @@ class Units(NamedTuple):
     @classmethod
     def of(cls, functions: Sequence[Function], encoder: StaticEncoder, device: str) -> Units:
         ids = function_matrix(functions, encoder.tokenizer, LIMITS)
-        stripped = [replace(function, docstring="") for function in functions]
-        whole, bare = (standing.strip(encoder.encode_functions(each)) for each in (functions, stripped))
+        texts_only = [replace(function, docstring="") for function in functions]
+        whole, bare = (standing.strip(encoder.encode_functions(each)) for each in (functions, texts_only))
         return cls(*(torch.from_numpy(each).to(device) for each in (ids, whole, bare)))
 
     def encode(self, student: nn.Module, numbers: Tensor, bare: Tensor) -> Tensor:
@@ -123,12 +123,12 @@ class Units(NamedTuple):
         order = (ids > 0).sum(1).argsort()
         numbers = field_numbers(LIMITS, str(ids.device))
         parts = torch.split(order, AT_ONCE)
-        found = torch.cat([student(*packed(ids[some], numbers), static[some]).float() for some in parts])
-        return torch.empty_like(found).index_copy(0, order, found)
+        results = torch.cat([student(*packed(ids[some], numbers), static[some]).float() for some in parts])
+        return torch.empty_like(results).index_copy(0, order, results)
 
 
 class Questions(NamedTuple):
-    """What the student sees of each question: its tokens and its static vector."""
+    """The student's view of each question: its tokens and its static vector."""
 
     ids: Tensor
     static: Tensor
@@ -142,8 +142,8 @@ class Questions(NamedTuple):
     def encode(self, student: nn.Module, numbers: Tensor) -> Tensor:
         ids = self.ids[numbers].long()
         ids = ids[:, : max(1, int((ids > 0).sum(1).max()))]
-        found: Tensor = student(ids, torch.where(ids > 0, QUESTION, 0), self.static[numbers])
-        return found.float()
+        results: Tensor = student(ids, torch.where(ids > 0, QUESTION, 0), self.static[numbers])
+        return results.float()
 
 
 class Goal(NamedTuple):
@@ -166,9 +166,9 @@ class Goal(NamedTuple):
         static = torch.cat([known[:FEW].float() for _, known in kinds])
         _, directions = torch.linalg.eigh(taught.T @ taught)
         basis = directions[:, -static.shape[1] :]
-        left, _, right = torch.linalg.svd(normalize(taught @ basis, dim=1).T @ static, full_matrices=False)
-        turned = basis @ (left @ right)
-        queries, whole, bare = (normalize(own.float() @ turned, dim=1) for own, _ in kinds)
+        rest, _, right = torch.linalg.svd(normalize(taught @ basis, dim=1).T @ static, full_matrices=False)
+        rotation = basis @ (rest @ right)
+        queries, whole, bare = (normalize(own.float() @ rotation, dim=1) for own, _ in kinds)
         return cls(queries, whole, bare, teacher)
 
 
@@ -195,40 +195,40 @@ def train(
     `answered` are questions about held-out functions; sentences of their docstrings, hidden then, are asked too.
     """
     encoder, rng = StaticEncoder.shipped(), np.random.default_rng(options.seed)
-    labelled = np.flatnonzero(data.targets >= 0)
-    if not len(labelled):
+    labels = np.flatnonzero(data.targets >= 0)
+    if not len(labels):
         raise InputError("no question has a known answer", "add sources with docstrings, or --answered FILE")
     targets = torch.from_numpy(data.targets).to(device)
     known = teach(teacher or str(MODEL_FOLDER), data, device)
     hard = highest(data, [known], min(options.depth, len(data.functions)), device)
     units, questions = Units.of(data.functions, encoder, device), Questions.of(data.texts, encoder, device)
     goal = Goal.of(known, questions, units) if teacher else None
-    styles = np.array(data.styles)[labelled]
-    drawn = np.array([DRAWN.get(style, 1.0) for style in styles])
+    styles = np.array(data.styles)[labels]
+    draws = np.array([DRAWN.get(style, 1.0) for style in styles])
     groups = {bare: (styles == SENTENCE) == bare for bare in (True, False)}
-    share = float(drawn[groups[True]].sum() / drawn.sum())
+    share = float(draws[groups[True]].sum() / draws.sum())
 
     def loss() -> Tensor:
         bare = bool(rng.random() < share)
-        chosen = drawn if goal else drawn * groups[bare]
-        numbers = torch.from_numpy(rng.choice(labelled, options.batch, p=chosen / chosen.sum())).to(device)
-        shown = _shown(targets[numbers], hard[numbers], options)
+        selection = draws if goal else draws * groups[bare]
+        numbers = torch.from_numpy(rng.choice(labels, options.batch, p=selection / selection.sum())).to(device)
+        candidates = _shown(targets[numbers], hard[numbers], options)
         with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
             if goal:
-                return _taught(student, units, questions, goal, numbers, shown, options)
-            asked = known.queries[numbers].float()
-            return _labelled(student, units, asked, targets[numbers], shown, bare, options)
+                return _taught(student, units, questions, goal, numbers, candidates, options)
+            prompts = known.queries[numbers].float()
+            return _labelled(student, units, prompts, targets[numbers], candidates, bare, options)
 
     optimise(student.to(device), loss, say, steps=options.steps, rate=options.rate, new=LEARNT, faster=NEW)
-    moved = PartOfTheWay(student, options.way)
-    return score(moved, held_out, answered, encoder, device, asks=goal is not None)
+    shift = PartOfTheWay(student, options.way)
+    return score(shift, held_out, answered, encoder, device, asks=goal is not None)
 
 
 def _shown(targets: Tensor, hard: Tensor, options: DeepOptions) -> Tensor:
     """The functions of one step: those that answer, and some that rank high for the questions."""
-    drawn = torch.randint(hard.shape[1], (len(hard), options.hard), device=hard.device)
-    shown: Tensor = torch.unique(torch.cat([targets, hard.gather(1, drawn).flatten().long()]))
-    return shown
+    draws = torch.randint(hard.shape[1], (len(hard), options.hard), device=hard.device)
+    candidates: Tensor = torch.unique(torch.cat([targets, hard.gather(1, draws).flatten().long()]))
+    return candidates
 
 
 def _taught(
@@ -240,15 +240,15 @@ def _taught(
     functions: Tensor,
     options: DeepOptions,
 ) -> Tensor:
-    """How far the student's vectors are from the teacher's, and its ranking of these functions from the teacher's."""
+    """The distance between student and teacher: of their vectors, and of their rankings of these functions."""
     bare = torch.rand(len(functions), device=functions.device) < 2 * options.hidden_docstrings
-    found, asked = units.encode(student, functions, bare), questions.encode(student, numbers)
-    wanted = torch.where(bare[:, None], goal.bare[functions], goal.whole[functions])
-    apart = 2 - (found * wanted).sum(1).mean() - (asked * goal.queries[numbers]).sum(1).mean()
+    results, prompts = units.encode(student, functions, bare), questions.encode(student, numbers)
+    targets = torch.where(bare[:, None], goal.bare[functions], goal.whole[functions])
+    apart = 2 - (results * targets).sum(1).mean() - (prompts * goal.queries[numbers]).sum(1).mean()
     taught = torch.where(bare[:, None], goal.teacher.bare[functions], goal.teacher.full[functions])
-    ranked = (goal.teacher.queries[numbers] @ taught.T).float() * TAUGHT_SCALE
-    ours = log_softmax(asked @ found.T * TAUGHT_SCALE, dim=1)
-    loss: Tensor = 2 * apart + RANKING * kl_div(ours, softmax(ranked, dim=1), reduction="batchmean")
+    ranking = (goal.teacher.queries[numbers] @ taught.T).float() * TAUGHT_SCALE
+    ours = log_softmax(prompts @ results.T * TAUGHT_SCALE, dim=1)
+    loss: Tensor = 2 * apart + RANKING * kl_div(ours, softmax(ranking, dim=1), reduction="batchmean")
     return loss
 
 
@@ -265,13 +265,13 @@ def _labelled(
 
     Functions that the static encoder clearly prefers may be right too and are no negatives.
     """
-    hidden = torch.rand(len(functions), device=functions.device) < (1.0 if bare else options.hidden_docstrings)
-    found = units.encode(student, functions, hidden)
+    activations = torch.rand(len(functions), device=functions.device) < (1.0 if bare else options.hidden_docstrings)
+    results = units.encode(student, functions, activations)
     places = torch.searchsorted(functions, targets)
     known = asked @ (units.bare if bare else units.whole)[functions].T
     also_correct = known > known.gather(1, places[:, None]) + options.leniency
     also_correct.scatter_(1, places[:, None], value=False)
-    return cross_entropy((asked @ found.T * options.scale).masked_fill(also_correct, MASKED), places)
+    return cross_entropy((asked @ results.T * options.scale).masked_fill(also_correct, MASKED), places)
 
 
 @torch.no_grad()
@@ -295,11 +295,11 @@ def score(
     for name, cases in sets.items():
         if not cases:
             continue
-        hidden = torch.full((len(functions),), name == "sentences", device=device)
+        activations = torch.full((len(functions),), name == "sentences", device=device)
         static = units.bare if name == "sentences" else units.whole
         questions = Questions.of([case.text for case in cases], encoder, device)
-        asked = questions.encode(student, torch.arange(len(cases), device=device)) if asks else questions.static
-        deep = asked @ units.encode(student, numbers, hidden).T
+        queries = questions.encode(student, torch.arange(len(cases), device=device)) if asks else questions.static
+        deep = queries @ units.encode(student, numbers, activations).T
         scores[f"{name}, static"] = mean_reciprocal_rank(before := questions.static @ static.T, cases)
         scores[f"{name}, deep"] = mean_reciprocal_rank(deep, cases)
         # how much higher the best cosine is now; the prior in every vector takes a part of it

@@ -104,17 +104,17 @@ def keywords(function: Function, rarity: Counter[str], rng: random.Random) -> li
     }
     if not words:
         return []
-    ranked = sorted(words, key=lambda word: (rarity[word], word))[:12]
-    chosen = rng.sample(ranked, min(len(ranked), rng.randint(2, 5)))
+    ranking = sorted(words, key=lambda word: (rarity[word], word))[:12]
+    selection = rng.sample(ranking, min(len(ranking), rng.randint(2, 5)))
     own = name_words(function)
-    return chosen + ([rng.choice(own)] if own and rng.random() < 0.5 else [])
+    return selection + ([rng.choice(own)] if own and rng.random() < 0.5 else [])
 
 
 def comment(function: Function, rng: random.Random) -> str:
     """One comment in the code that reads like a sentence."""
-    found = [text.strip() for text in COMMENT.findall(function.code[:4000]) if not DIRECTIVE.search(text)]
-    found = [text for text in found if len(text.split()) > FEWEST_WORDS and "=" not in text and "(" not in text]
-    return rng.choice(found).lower() if found else ""
+    results = [text.strip() for text in COMMENT.findall(function.code[:4000]) if not DIRECTIVE.search(text)]
+    results = [text for text in results if len(text.split()) > FEWEST_WORDS and "=" not in text and "(" not in text]
+    return rng.choice(results).lower() if results else ""
 
 
 Answered = Mapping[str, Sequence[str]]  # function URL → questions that it answers
@@ -122,19 +122,19 @@ Answered = Mapping[str, Sequence[str]]  # function URL → questions that it ans
 
 def read_answers(files: Iterable[Path]) -> Answered:
     """JSON lines (`.gz` too) with `query` and the answer's `url`; the questions of each function in their order."""
-    found: dict[str, list[str]] = defaultdict(list)
+    results: dict[str, list[str]] = defaultdict(list)
     for file in files:
         data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
         # As bytes: a JSON string may contain Unicode line separators (U+2028).
         for number, line in enumerate(data.splitlines(), start=1):
             try:
                 one = json.loads(line)
-                found[one["url"]].append(one["query"])
+                results[one["url"]].append(one["query"])
             except (ValueError, TypeError, KeyError) as error:
                 raise InputError(
                     f"{file}, line {number}, is no question with its answer", 'write {"query": …, "url": …}'
                 ) from error
-    return dict(found)
+    return dict(results)
 
 
 def match_answers(answered: Answered, functions: Sequence[Function]) -> list[tuple[str, int]]:

@@ -246,8 +246,8 @@ def question(rng: random.Random) -> str:
         plain = _slot.sub(lambda slot: rng.choice(_choices[slot[1]]), rng.choice(_patterns))
     if rng.random() < REWORDED:
         plain = reworded(plain, rng)
-    dressed = as_search(plain, rng)
-    return mistype(dressed, rng) if rng.random() < MISTYPED else dressed
+    variants = as_search(plain, rng)
+    return mistype(variants, rng) if rng.random() < MISTYPED else variants
 
 
 def as_search(plain: str, rng: random.Random) -> str:

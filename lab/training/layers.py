@@ -31,7 +31,7 @@ MASKED = -1e4  # added to the attention to padding; half precision has no larger
 
 
 class Shape(NamedTuple):
-    """How large a transformer is."""
+    """The size of a transformer."""
 
     vocabulary: int
     width: int
@@ -54,9 +54,9 @@ class Block(nn.Module):
         queries, keys, values = self.attended(states).split(self.width, dim=2)
         attention = _attend(queries, keys, values, present, self.heads)
         states = self.after_attention(states + self.joined(attention))
-        moved = self.second(nn.functional.gelu(self.first(states)))
-        normalised: Tensor = self.after_layers(states + moved)
-        return normalised
+        shift = self.second(nn.functional.gelu(self.first(states)))
+        unit_rows: Tensor = self.after_layers(states + shift)
+        return unit_rows
 
 
 class Reader(nn.Module):
@@ -79,24 +79,24 @@ class Reader(nn.Module):
         for block in self.blocks:
             states = block(states, present)
         shares = torch.softmax(self.weigh(states)[:, :, 0].float() + torch.where(present, 0.0, MASKED), dim=1)
-        counted = present.to(states.dtype)
-        mean = (states * counted[:, :, None]).sum(1) / counted.sum(1, keepdim=True).clamp_min(1)
-        weighted = (states * shares.to(states.dtype)[:, :, None]).sum(1)
-        return torch.cat([mean, weighted], dim=1)
+        counts = present.to(states.dtype)
+        mean = (states * counts[:, :, None]).sum(1) / counts.sum(1, keepdim=True).clamp_min(1)
+        weights_by = (states * shares.to(states.dtype)[:, :, None]).sum(1)
+        return torch.cat([mean, weights_by], dim=1)
 
 
 def _attend(queries: Tensor, keys: Tensor, values: Tensor, present: Tensor, heads: int) -> Tensor:
     if torch.onnx.is_in_onnx_export():
-        exported: Tensor = _FusedAttention.apply(queries, keys, values, present.int(), heads)
-        return exported
+        export_file: Tensor = _FusedAttention.apply(queries, keys, values, present.int(), heads)
+        return export_file
     count, length, width = queries.shape
 
     def split(states: Tensor) -> Tensor:
         return states.view(count, length, heads, width // heads).transpose(1, 2)
 
     bias = torch.where(present, 0.0, MASKED)[:, None, None, :].to(queries.dtype)
-    found = scaled_dot_product_attention(split(queries), split(keys), split(values), attn_mask=bias)
-    return found.transpose(1, 2).reshape(count, length, width)
+    results = scaled_dot_product_attention(split(queries), split(keys), split(values), attn_mask=bias)
+    return results.transpose(1, 2).reshape(count, length, width)
 
 
 class _FusedAttention(torch.autograd.Function):
@@ -124,13 +124,13 @@ def start(name: str, tokenizer: Tokenizer, layers: int) -> tuple[Shape, dict[str
     """
     file = Path(name) / STUDENT
     shape, weights = _of_student(file, tokenizer) if file.is_file() else _of_bert(name, tokenizer)
-    chosen = np.linspace(0, shape.layers - 1, min(layers, shape.layers)).round().astype(int).tolist()
-    kept = {name: value for name, value in weights.items() if not name.startswith("blocks.")}
-    for number, source in enumerate(chosen):
+    selection = np.linspace(0, shape.layers - 1, min(layers, shape.layers)).round().astype(int).tolist()
+    rows = {name: value for name, value in weights.items() if not name.startswith("blocks.")}
+    for number, source in enumerate(selection):
         before = f"blocks.{source}."
-        named = {name.removeprefix(before): value for name, value in weights.items() if name.startswith(before)}
-        kept |= {f"blocks.{number}.{name}": value for name, value in named.items()}
-    return shape._replace(layers=len(chosen)), kept
+        names = {name.removeprefix(before): value for name, value in weights.items() if name.startswith(before)}
+        rows |= {f"blocks.{number}.{name}": value for name, value in names.items()}
+    return shape._replace(layers=len(selection)), rows
 
 
 def save(student: Reader, folder: Path) -> None:
@@ -140,9 +140,9 @@ def save(student: Reader, folder: Path) -> None:
 
 
 def _of_student(file: Path, tokenizer: Tokenizer) -> tuple[Shape, dict[str, Tensor]]:
-    with safe_open(file, "pt") as stored:
-        heads = int(stored.metadata()["heads"])
-        weights = {name: stored.get_tensor(name).float() for name in stored.keys()}  # noqa: SIM118 - no mapping
+    with safe_open(file, "pt") as artifact:
+        heads = int(artifact.metadata()["heads"])
+        weights = {name: artifact.get_tensor(name).float() for name in artifact.keys()}  # noqa: SIM118 - no mapping
     rows, width = weights["tokens.weight"].shape
     if rows != len(tokenizer.vocabulary) + 1:
         raise InputError(f"{file} was trained on another version of the static encoder", "train it again")
@@ -161,8 +161,8 @@ BERT = {
 
 def _of_bert(name: str, tokenizer: Tokenizer) -> tuple[Shape, dict[str, Tensor]]:
     model, base = bert_model(name)
-    config, given = model.config, model.state_dict()
-    table = given["embeddings.word_embeddings.weight"].float()
+    config, inputs = model.config, model.state_dict()
+    table = inputs["embeddings.word_embeddings.weight"].float()
     known, pieces = {token: number for number, token in enumerate(base)}, Tokenizer(base)
     rows = [
         table[[known[token]] if token in known else pieces.ids(token, 16) or [0]].mean(0)
@@ -170,18 +170,18 @@ def _of_bert(name: str, tokenizer: Tokenizer) -> tuple[Shape, dict[str, Tensor]]
     ]
     state = {
         "tokens.weight": torch.stack([torch.zeros(table.shape[1]), *rows]),
-        "places.weight": given["embeddings.position_embeddings.weight"][:LONGEST],
-        "fields.weight": given["embeddings.token_type_embeddings.weight"][:1].repeat(QUESTION + 1, 1),
-        "norm.weight": given["embeddings.LayerNorm.weight"],
-        "norm.bias": given["embeddings.LayerNorm.bias"],
+        "places.weight": inputs["embeddings.position_embeddings.weight"][:LONGEST],
+        "fields.weight": inputs["embeddings.token_type_embeddings.weight"][:1].repeat(QUESTION + 1, 1),
+        "norm.weight": inputs["embeddings.LayerNorm.weight"],
+        "norm.bias": inputs["embeddings.LayerNorm.bias"],
     }
     for number in range(config.num_hidden_layers):
         layer = f"encoder.layer.{number}"
         for kind in ("weight", "bias"):
-            three = (given[f"{layer}.attention.self.{part}.{kind}"] for part in ("query", "key", "value"))
+            three = (inputs[f"{layer}.attention.self.{part}.{kind}"] for part in ("query", "key", "value"))
             state[f"blocks.{number}.attended.{kind}"] = torch.cat(list(three))
             for ours, theirs in BERT.items():
-                state[f"blocks.{number}.{ours}.{kind}"] = given[f"{layer}.{theirs}.{kind}"]
+                state[f"blocks.{number}.{ours}.{kind}"] = inputs[f"{layer}.{theirs}.{kind}"]
     sizes = (config.hidden_size, config.num_attention_heads, config.intermediate_size, config.num_hidden_layers)
     shape = Shape(len(tokenizer.vocabulary), *map(int, sizes))
     return shape, {name: value.float() for name, value in state.items()}
@@ -196,8 +196,8 @@ def function_matrix(
     for row, function in zip(ids, functions, strict=True):
         texts = fields(function)._asdict()
         for field, begin in zip(FIELDS, ends, strict=False):
-            found = text_tokens(tokenizer, texts[field], limits[field])
-            row[begin : begin + len(found)] = found
+            results = text_tokens(tokenizer, texts[field], limits[field])
+            row[begin : begin + len(results)] = results
     return ids
 
 
@@ -205,8 +205,8 @@ def question_matrix(texts: Sequence[str], tokenizer: Tokenizer, longest: int) ->
     """The first tokens of each question."""
     ids = np.zeros((len(texts), longest), dtype=np.int32)
     for row, text in zip(ids, texts, strict=True):
-        found = text_tokens(tokenizer, text, longest)
-        row[: len(found)] = found
+        results = text_tokens(tokenizer, text, longest)
+        row[: len(results)] = results
     return ids
 
 
@@ -219,8 +219,8 @@ def field_numbers(limits: Mapping[str, int], device: str) -> Tensor:
 def packed(ids: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
     """The tokens without the gaps between fields, and the field of each; `numbers` are those of the columns."""
     order = (ids == 0).to(torch.int8).argsort(dim=1, stable=True)[:, : max(1, int((ids > 0).sum(1).max()))]
-    found = ids.gather(1, order)
-    return found, torch.where(found > 0, numbers[order], 0)
+    results = ids.gather(1, order)
+    return results, torch.where(results > 0, numbers[order], 0)
 
 
 def write_int8(model: nn.Module, shape: Shape, path: Path, inputs: Sequence[str], output: str, *more: Tensor) -> None:
@@ -231,7 +231,7 @@ def write_int8(model: nn.Module, shape: Shape, path: Path, inputs: Sequence[str]
 
     path.parent.mkdir(parents=True, exist_ok=True)
     ids = torch.ones(2, 8, dtype=torch.long)
-    rows = {name: {0: "batch", 1: "length"} if place < 2 else {0: "batch"} for place, name in enumerate(inputs)}
+    rows = {name: {0: "batch", 1: "length"} if position < 2 else {0: "batch"} for position, name in enumerate(inputs)}
     with TemporaryDirectory() as scratch, warnings.catch_warnings():
         # torch's newer exporter cannot write ONNX Runtime's own attention
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -134,8 +134,8 @@ def optimise(
     """
     student.train()
     own = [value for name, value in student.named_parameters() if name.startswith(new)]
-    given = [value for name, value in student.named_parameters() if not name.startswith(new)]
-    rates = [{"params": given, "lr": rate}, {"params": own, "lr": rate * faster}]
+    inputs = [value for name, value in student.named_parameters() if not name.startswith(new)]
+    rates = [{"params": inputs, "lr": rate}, {"params": own, "lr": rate * faster}]
     optimiser = torch.optim.AdamW(rates, weight_decay=0.01, betas=betas)
     schedule = warm_then_cosine(optimiser, steps)
     for step in range(steps):

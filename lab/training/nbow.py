@@ -53,16 +53,17 @@ def train_nbow(
     write the model; returns its MRR on the others at its best epoch."""
     options = options or NbowOptions()
     learnt, held_out = split(functions)
-    asked = [(text, function) for function in learnt if (text := plain_sentence(function))]
-    if len(asked) < 2:
+    queries = [(text, function) for function in learnt if (text := plain_sentence(function))]
+    if len(queries) < 2:
         raise InputError("there are no docstrings to learn from", "give functions that have some")
-    tokenizer = Tokenizer(choose(count_words(function for _, function in asked), (), options.vocabulary))
+    tokenizer = Tokenizer(choose(count_words(function for _, function in queries), (), options.vocabulary))
     say(
-        f"{len(asked):,} docstrings of {len(learnt):,} functions; {len(held_out):,} held out; {tokenizer.size:,} tokens"
+        f"{len(queries):,} docstrings of {len(learnt):,} functions; {len(held_out):,} held out; "
+        f"{tokenizer.size:,} tokens"
     )
-    questions = Bags(bags(tokenizer, (text for text, _ in asked), LIMITS["query"]), "cpu")
-    codes = Bags(bags(tokenizer, (fields(function).code for _, function in asked), LIMITS["code"]), "cpu")
-    development = Development(held_out or [function for _, function in asked], tokenizer, {}, "cpu")
+    questions = Bags(bags(tokenizer, (text for text, _ in queries), LIMITS["query"]), "cpu")
+    codes = Bags(bags(tokenizer, (fields(function).code for _, function in queries), LIMITS["code"]), "cpu")
+    development = Development(held_out or [function for _, function in queries], tokenizer, {}, "cpu")
     student = _student(tokenizer.size, options)
     scores = _fit(student, questions, codes, development, options, say)
     config = {"version": "nbow", "limits": LIMITS, "options": asdict(options), "scores": scores}
@@ -91,13 +92,13 @@ def _fit(
     optimiser = torch.optim.Adam([student.table, student.log_weights], lr=options.rate)
     generator = torch.Generator().manual_seed(options.seed)
     best: dict[str, float] = {}
-    kept: dict[str, torch.Tensor] = {}
+    selection: dict[str, torch.Tensor] = {}
     for epoch in range(options.epochs):
         student.train()
         losses = []
         for batch in torch.split(torch.randperm(len(questions), generator=generator), options.batch):
-            found = torch.nn.functional.normalize(student.pool(codes, batch, CODE))
-            logits = student.queries(questions, batch) @ found.T * options.scale
+            results = torch.nn.functional.normalize(student.pool(codes, batch, CODE))
+            logits = student.queries(questions, batch) @ results.T * options.scale
             loss = cross_entropy(logits, torch.arange(len(batch)))
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
@@ -107,6 +108,6 @@ def _fit(
         say(f"epoch {epoch + 1}: loss {float(torch.stack(losses).mean()):.3f}  MRR {figures(scores)}")
         if not best or scores["sentences"] > best["sentences"]:
             best = scores
-            kept = {name: value.detach().clone() for name, value in student.state_dict().items()}
-    student.load_state_dict(kept)
+            selection = {name: value.detach().clone() for name, value in student.state_dict().items()}
+    student.load_state_dict(selection)
     return best

@@ -37,12 +37,12 @@ class Pair(NamedTuple):
 
 
 def _antonyms() -> dict[str, str]:
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for pair in OPPOSITES.replace("\n", "").split("|"):
         one, other = pair.split()
-        found.setdefault(one, other)
-        found.setdefault(other, one)
-    return found
+        results.setdefault(one, other)
+        results.setdefault(other, one)
+    return results
 
 
 ANTONYMS = _antonyms()
@@ -50,8 +50,8 @@ ANTONYMS = _antonyms()
 
 def opposites(words: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str]]:
     """The names with the opposite meaning, each with its kind."""
-    for place, word in enumerate(words):
-        before, after = tuple(words[:place]), tuple(words[place + 1 :])
+    for position, word in enumerate(words):
+        before, after = tuple(words[:position]), tuple(words[position + 1 :])
         if word in ARROWS and before and after:
             yield (*after, word, *before), "arrow"
         if word in ANTONYMS and len(words) > 1:
@@ -70,24 +70,24 @@ def pairs(functions: Sequence[Function], seed: int = 0, *, limited: bool = True)
             words = tuple(identifier_parts(function.func_name.rpartition(".")[2]))
             names[function.repo, function.language].setdefault(words, number)
     rng = random.Random(seed)
-    found: list[Pair] = []
+    results: list[Pair] = []
     for _, known in sorted(names.items()):
         for words, number in known.items():
             for name, kind in opposites(words):
                 other = known.get(name)
                 if other is not None and other != number:
-                    found.append(Pair(_question(words, kind, rng), number, other, kind))
+                    results.append(Pair(_question(words, kind, rng), number, other, kind))
                     if kind == "negation":
-                        found.append(Pair(_question(name, kind, rng), other, number, kind))
-    rng.shuffle(found)
+                        results.append(Pair(_question(name, kind, rng), other, number, kind))
+    rng.shuffle(results)
     counts: Counter[tuple[str, str]] = Counter()
-    kept = []
-    for pair in found:
+    selection = []
+    for pair in results:
         key = (functions[pair.answer].language, pair.kind)
         counts[key] += 1
         if not limited or counts[key] <= MOST[pair.kind]:
-            kept.append(pair)
-    return kept
+            selection.append(pair)
+    return selection
 
 
 def _question(words: Iterable[str], kind: str, rng: random.Random) -> str:

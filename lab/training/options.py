@@ -9,7 +9,7 @@ from lab.training.examples import Answered
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the student learns."""
+    """Options of the student's learning."""
 
     epochs: int = 2
     batch: int = 2048
@@ -55,7 +55,7 @@ CONTINUE = replace(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is trained, and from which teachers and questions."""
+    """A training run: its result, its teachers and its questions."""
 
     teachers: tuple[str, ...] = ()
     start: str = ""  # an encoder to continue, or the model whose token vectors come first; empty: the first teacher

@@ -67,7 +67,7 @@ MOST_MEASURED = 500  # held-out questions of each kind
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """How the transformer is trained; the defaults are those of docs/research/rerankers.md."""
+    """Options of the transformer's training; the defaults are those of docs/research/rerankers.md."""
 
     layers: int = 3
     steps: int = 2_200
@@ -107,9 +107,9 @@ class Sequences(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str], functions: Sequence[Function], tokenizer: Tokenizer, device: str) -> Sequences:
-        asked, read = question_matrix(texts, tokenizer, ASKED), function_matrix(functions, tokenizer, TRAINED)
+        questions, read = question_matrix(texts, tokenizer, ASKED), function_matrix(functions, tokenizer, TRAINED)
         numbers = torch.cat([torch.full((ASKED,), QUESTION, device=device), field_numbers(TRAINED, device)])
-        return cls(torch.from_numpy(asked).to(device), torch.from_numpy(read).to(device), numbers)
+        return cls(torch.from_numpy(questions).to(device), torch.from_numpy(read).to(device), numbers)
 
     def score(self, student: nn.Module, asked: Tensor, shown: Tensor, bare: Tensor) -> Tensor:
         """Scores of the functions that each question is shown (a row each); `bare` says whose docstring is hidden.
@@ -120,8 +120,8 @@ class Sequences(NamedTuple):
         read[:, DOCSTRING] *= ~bare.flatten()[:, None]
         ids = torch.cat([self.questions[asked].long().repeat_interleave(shown.shape[1], 0), read], dim=1)
         order = (ids > 0).sum(1).argsort()
-        found = torch.cat([student(*packed(ids[some], self.numbers)) for some in torch.split(order, AT_ONCE)])
-        return torch.empty_like(found).index_copy(0, order, found).view(shown.shape)
+        results = torch.cat([student(*packed(ids[some], self.numbers)) for some in torch.split(order, AT_ONCE)])
+        return torch.empty_like(results).index_copy(0, order, results).view(shown.shape)
 
 
 def begin(name: str, tokenizer: Tokenizer, layers: int) -> PairStudent:
@@ -147,8 +147,8 @@ def train(
     `opposites` are functions by the number of the one that each is the opposite of.
     """
     rng, styles = np.random.default_rng(options.seed), np.array(data.styles)
-    drawn = np.array([DRAWN.get(style, 0.0) for style in styles]) * (data.targets >= 0)
-    if not drawn.any():
+    draws = np.array([DRAWN.get(style, 0.0) for style in styles]) * (data.targets >= 0)
+    if not draws.any():
         raise InputError("no question has a known answer", "add sources with docstrings, or --answered FILE")
     near = teach(str(MODEL_FOLDER), data, device)
     judge = teach(teacher, data, device) if teacher else near
@@ -162,17 +162,17 @@ def train(
     opposite = opposite.to(device)
 
     def loss() -> Tensor:
-        numbers = torch.from_numpy(rng.choice(len(drawn), options.batch, p=drawn / drawn.sum())).to(device)
+        numbers = torch.from_numpy(rng.choice(len(draws), options.batch, p=draws / draws.sum())).to(device)
         right = targets[numbers][:, None]
         others = torch.cat([_some(first[numbers], options.near), _some(taught_first[numbers], options.taught)], dim=1)
         others[:, :1] = torch.where(opposite[right] >= 0, opposite[right], others[:, :1])
-        shown = torch.cat([right, others], dim=1)
-        bare = is_sentence[numbers][:, None] | (torch.rand(shown.shape, device=device) < options.hidden_docstrings)
-        vectors = torch.where(bare[:, :, None], judge.bare[shown], judge.full[shown])
+        candidates = torch.cat([right, others], dim=1)
+        bare = is_sentence[numbers][:, None] | (torch.rand(candidates.shape, device=device) < options.hidden_docstrings)
+        vectors = torch.where(bare[:, :, None], judge.bare[candidates], judge.full[candidates])
         cosines = (judge.queries[numbers][:, None].float() * vectors.float()).sum(2)
         with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
-            scores = sequences.score(student, numbers, shown, bare)
-        return _loss(scores, cosines, _again(shown), options, taught=bool(teacher))
+            scores = sequences.score(student, numbers, candidates, bare)
+        return _loss(scores, cosines, _again(candidates), options, taught=bool(teacher))
 
     own, betas = ("head.",), (0.9, 0.98)
     optimise(student.to(device), loss, say, steps=options.steps, rate=options.rate, new=own, faster=NEW, betas=betas)
@@ -185,10 +185,10 @@ def _some(candidates: Tensor, count: int) -> Tensor:
 
 
 def _again(shown: Tensor) -> Tensor:
-    """Where the right function, the first of each row, is shown again."""
-    found = shown == shown[:, :1]
-    found[:, 0] = False
-    return found
+    """A mask of the places that show the right function, the first of each row, again."""
+    results = shown == shown[:, :1]
+    results[:, 0] = False
+    return results
 
 
 def _loss(scores: Tensor, cosines: Tensor, again: Tensor, options: PairOptions, *, taught: bool) -> Tensor:
@@ -198,13 +198,13 @@ def _loss(scores: Tensor, cosines: Tensor, again: Tensor, options: PairOptions, 
     """
     also_right = cosines > cosines[:, :1] + options.leniency
     right = torch.zeros(len(scores), dtype=torch.long, device=scores.device)
-    labelled = cross_entropy(scores.masked_fill(again | also_right, MASKED), right)
+    labels = cross_entropy(scores.masked_fill(again | also_right, MASKED), right)
     if not taught:
-        return labelled
+        return labels
     ranking = softmax((cosines * SHARPNESS).masked_fill(again, MASKED), dim=1)
     ours = log_softmax(scores.masked_fill(again, MASKED), dim=1)
     divergence = kl_div(ours, ranking, reduction="batchmean")
-    return (1 - options.distilled) * labelled + options.distilled * divergence
+    return (1 - options.distilled) * labels + options.distilled * divergence
 
 
 @torch.no_grad()
@@ -227,16 +227,16 @@ def score(
         texts, bare = [case.text for case in cases], name == "sentences"
         read = [replace(one, docstring="") for one in functions] if bare else list(functions)
         before = torch.from_numpy(encoder.encode_queries(texts) @ encoder.encode_functions(read).T)
-        best, shown = before.topk(min(options.depth, len(read)), dim=1)
+        best, candidates = before.topk(min(options.depth, len(read)), dim=1)
         sequences = Sequences.of(texts, read, encoder.tokenizer, device)
-        asked, hidden = torch.arange(len(texts), device=device), torch.zeros_like(shown, dtype=torch.bool)
-        found = sequences.score(student, asked, shown.to(device), hidden.to(device)).float().cpu()
-        lowest, highest_ = found.amin(1, keepdim=True), found.amax(1, keepdim=True)
-        relative = (found - lowest) / (highest_ - lowest).clamp_min(1e-6)
+        questions, activations = torch.arange(len(texts), device=device), torch.zeros_like(candidates, dtype=torch.bool)
+        results = sequences.score(student, questions, candidates.to(device), activations.to(device)).float().cpu()
+        lowest, highest_ = results.amin(1, keepdim=True), results.amax(1, keepdim=True)
+        relative = (results - lowest) / (highest_ - lowest).clamp_min(1e-6)
         span = best[:, :1] - best[:, -1:]
-        added = options.weight * span * (relative - relative.mean(1, keepdim=True))  # as `search/reading.py` does
+        additions = options.weight * span * (relative - relative.mean(1, keepdim=True))  # as `search/reading.py` does
         scores[f"{name}, static"] = mean_reciprocal_rank(before, cases)
-        scores[f"{name}, read"] = mean_reciprocal_rank(before.scatter_add(1, shown, added), cases)
+        scores[f"{name}, read"] = mean_reciprocal_rank(before.scatter_add(1, candidates, additions), cases)
     return scores
 
 
@@ -260,13 +260,13 @@ def run(
     learnt, (_, held_out) = learnable(functions), split(functions)
     tokenizer = StaticEncoder.shipped().tokenizer
     opposed = pairs(learnt, options.seed, limited=False)
-    asked = QuestionSet(
+    questions = QuestionSet(
         answered=match_answers(answered, learnt),
         generated=match_answers(generated, learnt),
         ordered=[(pair.question, pair.answer) for pair in opposed],
         never=never,
     )
-    data = prepare(learnt, tokenizer, count_words(learnt), asked, seed=options.seed)
+    data = prepare(learnt, tokenizer, count_words(learnt), questions, seed=options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     student = begin(model, tokenizer, options.layers)
     opposites = {pair.answer: pair.opposite for pair in opposed}

@@ -54,9 +54,9 @@ def start(
         base_vectors[places[token]] if token in places else base_vectors[pieces.ids(token, 16) or [0]].mean(axis=0)
         for token in vocabulary
     ]
-    centred = np.stack(rows) - np.mean(rows, axis=0)
-    _, _, directions = np.linalg.svd(centred, full_matrices=False)
-    words = centred @ directions[:dimension].T
+    centres = np.stack(rows) - np.mean(rows, axis=0)
+    _, _, directions = np.linalg.svd(centres, full_matrices=False)
+    words = centres @ directions[:dimension].T
     words /= np.linalg.norm(words, axis=1).mean()
     rng = np.random.default_rng(0)
     pairs = rng.normal(scale=0.1 / np.sqrt(dimension), size=(len(tokenizer.pairs), dimension))
@@ -92,13 +92,13 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
         raise InputError(f"{len(learnt)} functions and {len(held_out)} held out are too few", "add sources")
     counts = count_words(learnt)
     origin_ = starting_point(run, counts, len(learnt))
-    asked = QuestionSet(
+    queries = QuestionSet(
         unanswered=questions(run.questions, run.wishes, run.options.seed),
         answered=match_answers(run.answered, learnt),
         generated=match_answers(run.generated, learnt),
         never=run.never,
     )
-    data = prepare(learnt, origin_.tokenizer, counts, asked, pairs=origin_.pairs, seed=run.options.seed)
+    data = prepare(learnt, origin_.tokenizer, counts, queries, pairs=origin_.pairs, seed=run.options.seed)
     say(f"{len(data.texts):,} questions of {len(learnt):,} functions; {len(held_out):,} held out; on {device}")
     taught = [teach(name, data, device) for name in run.teachers]
     student = origin_.student(data.tokenizer)
@@ -132,7 +132,7 @@ def train(functions: Sequence[Function], run: Run, folder: Path, say: Callable[[
 
 
 class StartingPoint(NamedTuple):
-    """What a run starts from: the tokenizer, how many pairs to choose, and the student."""
+    """The beginning of a run: the tokenizer, how many pairs to choose, and the student."""
 
     tokenizer: Tokenizer
     pairs: int
@@ -175,10 +175,10 @@ def learnable(functions: Sequence[Function]) -> list[Function]:
 def split(functions: Sequence[Function]) -> tuple[list[Function], list[Function]]:
     """Split by repository: by partition if there are any, else one repository in ten is held out."""
     if any(function.partition in HELD_OUT for function in functions):
-        held = {function.repo for function in functions if function.partition in HELD_OUT}
+        holdout = {function.repo for function in functions if function.partition in HELD_OUT}
     else:
-        held = set(sorted({function.repo for function in functions})[::EVERY])
+        holdout = set(sorted({function.repo for function in functions})[::EVERY])
     return (
-        [function for function in functions if function.repo not in held],
-        [function for function in functions if function.repo in held],
+        [function for function in functions if function.repo not in holdout],
+        [function for function in functions if function.repo in holdout],
     )

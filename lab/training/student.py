@@ -77,13 +77,13 @@ class Student(nn.Module):
     @classmethod
     def of(cls, parts: dict[str, NDArray[np.float32]], dropped: float = 0.0, fields: Sequence[float] = ()) -> Student:
         """A student from an encoder's `parts`, for further training; `fields` scales the weight of each field."""
-        hidden = len(parts["query_first_bias"]) if "query_first_bias" in parts else 0
-        student = cls(parts["table"], np.maximum(parts["weights"], FAINTEST), hidden, dropped)
+        activations = len(parts["query_first_bias"]) if "query_first_bias" in parts else 0
+        student = cls(parts["table"], np.maximum(parts["weights"], FAINTEST), activations, dropped)
         state = student.state_dict() | {"gates": torch.from_numpy(parts["gates"])}
-        for side in ("function", "query") if hidden else ():
-            for place, name in ((0, f"{side}_first"), (2, f"{side}_second")):
-                state[f"{side}_layer.{place}.weight"] = torch.from_numpy(parts[name].T)
-                state[f"{side}_layer.{place}.bias"] = torch.from_numpy(parts[f"{name}_bias"])
+        for side in ("function", "query") if activations else ():
+            for position, name in ((0, f"{side}_first"), (2, f"{side}_second")):
+                state[f"{side}_layer.{position}.weight"] = torch.from_numpy(parts[name].T)
+                state[f"{side}_layer.{position}.bias"] = torch.from_numpy(parts[f"{name}_bias"])
         student.load_state_dict(state)
         if fields:
             student.weigh(fields)
@@ -125,11 +125,11 @@ class Student(nn.Module):
     def functions(self, bags: tuple[Bags, ...], numbers: Tensor, kept: Tensor) -> Tensor:
         """`kept` (rows × fields) is 0 where a field is hidden from the student."""
         parts = [self.pool(bag, numbers, field) * kept[:, field, None] for field, bag in enumerate(bags)]
-        summed = sum(gate * part for gate, part in zip(self.gates, parts, strict=True))
-        assert isinstance(summed, Tensor)
+        sums = sum(gate * part for gate, part in zip(self.gates, parts, strict=True))
+        assert isinstance(sums, Tensor)
         if self.function_layer is not None:
-            summed = summed + self.function_layer(torch.cat(parts, 1))
-        return normalize(summed)
+            sums = sums + self.function_layer(torch.cat(parts, 1))
+        return normalize(sums)
 
     def small_parts(self) -> dict[str, NDArray[np.float32]]:
         """Everything but the table, under the names that `treeline.encoder.static` reads."""

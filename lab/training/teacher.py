@@ -49,22 +49,22 @@ class TeacherVectors:
 
 def teach(name: str, data: TrainingData, device: str) -> TeacherVectors:
     """Encode everything with one teacher: a sentence-transformers model, or the folder of a static encoder."""
-    encoded = _by_static(Path(name), data) if is_static(Path(name)) else _by_transformer(name, data, device)
-    asked, whole, stripped = (vectors.half() if device != "cpu" else vectors.float() for vectors in encoded)
-    return TeacherVectors(asked, whole, stripped, spread(asked, whole))
+    encodings = _by_static(Path(name), data) if is_static(Path(name)) else _by_transformer(name, data, device)
+    questions, whole, code_only = (vectors.half() if device != "cpu" else vectors.float() for vectors in encodings)
+    return TeacherVectors(questions, whole, code_only, spread(questions, whole))
 
 
 def _by_static(folder: Path, data: TrainingData) -> tuple[Tensor, Tensor, Tensor]:
     """Vectors of a static encoder; several that transformers taught can teach one more."""
     encoder = StaticEncoder(folder)
     bare = [replace(function, docstring="") for function in data.functions]
-    encoded = (
+    encodings = (
         encoder.encode_queries(data.texts),
         encoder.encode_functions(data.functions),
         encoder.encode_functions(bare),
     )
-    asked, whole, stripped = (torch.from_numpy(standing.strip(vectors)) for vectors in encoded)
-    return asked, whole, stripped
+    questions, whole, code_only = (torch.from_numpy(standing.strip(vectors)) for vectors in encodings)
+    return questions, whole, code_only
 
 
 def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -90,7 +90,7 @@ def _by_transformer(name: str, data: TrainingData, device: str) -> tuple[Tensor,
 
     passages = data.passages
     distinct = list(dict.fromkeys(chain(*passages)))  # without a docstring both are the same
-    places = {text: place for place, text in enumerate(distinct)}
+    places = {text: position for position, text in enumerate(distinct)}
     vectors = encode(distinct, before_passage)
     full, bare = (vectors[[places[text] for text in texts]] for texts in passages)
     return encode(data.texts, before_query), full, bare
@@ -118,13 +118,13 @@ def lexical(data: TrainingData, device: str) -> TeacherVectors:
     counts = _counts(data.function_bags, words)
     bare = _counts([bag for bag, field in zip(data.function_bags, FIELDS, strict=True) if field != "docstring"], words)
     rarity, columns = _rarity(counts), _hashed(words)
-    asked, full, stripped = (
+    questions, full, code_only = (
         _sketched(each, rarity, columns) for each in (_counts([data.query_bags], words), counts, bare)
     )
     mean = _lengths(full).mean()
-    whole, without = (_on(rows, (1 - LENGTH) * mean + LENGTH * _lengths(rows), device) for rows in (full, stripped))
-    queries = _on(asked, _lengths(asked), device)
-    return TeacherVectors(queries, whole, without, spread(queries, whole))
+    whole, rest = (_on(rows, (1 - LENGTH) * mean + LENGTH * _lengths(rows), device) for rows in (full, code_only))
+    queries = _on(questions, _lengths(questions), device)
+    return TeacherVectors(queries, whole, rest, spread(queries, whole))
 
 
 def _counts(bags: Sequence[csr_matrix], words: int) -> csr_matrix:
@@ -138,8 +138,8 @@ def _counts(bags: Sequence[csr_matrix], words: int) -> csr_matrix:
 
 
 def _rarity(counts: csr_matrix) -> NDArray[np.float64]:
-    seen = np.asarray((counts > 0).sum(axis=0)).ravel()
-    return np.log1p((counts.shape[0] - seen + 0.5) / (seen + 0.5))
+    document_counts = np.asarray((counts > 0).sum(axis=0)).ravel()
+    return np.log1p((counts.shape[0] - document_counts + 0.5) / (document_counts + 0.5))
 
 
 def _hashed(words: int) -> csr_matrix:
@@ -151,9 +151,9 @@ def _hashed(words: int) -> csr_matrix:
 
 def _sketched(counts: csr_matrix, rarity: NDArray[np.float64], columns: csr_matrix) -> csr_matrix:
     """Saturated counts times idf, in the sketch's columns."""
-    weighted = counts.copy()
-    weighted.data = counts.data * (SATURATION + 1) / (counts.data + SATURATION) * rarity[counts.indices]
-    sketch: csr_matrix = (weighted @ columns).tocsr()
+    bm25 = counts.copy()
+    bm25.data = counts.data * (SATURATION + 1) / (counts.data + SATURATION) * rarity[counts.indices]
+    sketch: csr_matrix = (bm25 @ columns).tocsr()
     return sketch
 
 
@@ -163,10 +163,10 @@ def _lengths(rows: csr_matrix) -> NDArray[np.float64]:
 
 def _on(rows: csr_matrix, divisors: NDArray[np.float64], device: str) -> Tensor:
     """The rows divided by `divisor`, as dense vectors on the device; made in pieces."""
-    scaled = (diags_array(1 / divisors) @ rows).tocsr()
+    unit_rows = (diags_array(1 / divisors) @ rows).tocsr()
     kind = torch.half if device != "cpu" else torch.float
-    firsts = range(0, max(1, scaled.shape[0]), ROWS)
-    pieces = (scaled[first : first + ROWS].toarray().astype(np.float32) for first in firsts)
+    firsts = range(0, max(1, unit_rows.shape[0]), ROWS)
+    pieces = (unit_rows[first : first + ROWS].toarray().astype(np.float32) for first in firsts)
     return torch.cat([torch.from_numpy(piece).to(device).to(kind) for piece in pieces])
 
 
@@ -180,7 +180,7 @@ LENIENCY = 0.1  # cosine by which the guide must prefer a function to the right 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How a teacher is fine-tuned; the defaults are those for the shipped encoder's teacher."""
+    """Options of a teacher's fine-tuning; the defaults are those for the shipped encoder's teacher."""
 
     epochs: int = 4
     batch: int = 768
@@ -205,10 +205,10 @@ def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callab
     model.max_seq_length = PASSAGE_TOKENS
     before_query, before_passage = prompts(name)
     full, bare = data.passages
-    shipped = StaticEncoder.shipped()
+    default_encoder = StaticEncoder.shipped()
     guide = Guide(
-        standing.strip(shipped.encode_queries(data.texts)),
-        standing.strip(shipped.encode_functions(data.functions)),
+        standing.strip(default_encoder.encode_queries(data.texts)),
+        standing.strip(default_encoder.encode_functions(data.functions)),
     )
     rng = random.Random(tuning.seed)
     batches = [batch for _ in range(tuning.epochs) for batch in _epoch(np.array(data.styles), guide, tuning, rng)]
@@ -217,13 +217,13 @@ def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callab
     model.train()
     for step, numbers in enumerate(batches, start=1):
         targets = data.targets[numbers]
-        shown = WITH_DOCSTRING[data.styles[numbers[0]]]
+        share = WITH_DOCSTRING[data.styles[numbers[0]]]
         questions = [before_query + data.texts[number] for number in numbers]
-        passages = [before_passage + (full if rng.random() < shown else bare)[target] for target in targets]
+        passages = [before_passage + (full if rng.random() < share else bare)[target] for target in targets]
         with torch.autocast(device, torch.bfloat16, enabled=device != "cpu"):
-            asked, found = (_vectors(model, texts) for texts in (questions, passages))
+            queries, passage_vectors = (_vectors(model, texts) for texts in (questions, passages))
         also_correct = torch.from_numpy(_also_correct(guide, numbers, targets)).to(device)
-        loss = _loss(asked @ found.T * tuning.scale, also_correct)
+        loss = _loss(queries @ passage_vectors.T * tuning.scale, also_correct)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -237,13 +237,13 @@ def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callab
 
 def _epoch(styles: NDArray[np.str_], guide: Guide, tuning: Tuning, rng: random.Random) -> Iterator[NDArray[np.int64]]:
     """Shuffled batches of one style each: all questions with answers, and a new sample of the others."""
-    answered = np.flatnonzero(styles == ANSWERED)
-    chosen = [answered]
+    answers = np.flatnonzero(styles == ANSWERED)
+    selection = [answers]
     for style, share in BESIDE.items():
         others = np.flatnonzero(styles == style).tolist()
-        chosen.append(np.array(rng.sample(others, min(len(others), ceil(share * len(answered)))), dtype=np.int64))
+        selection.append(np.array(rng.sample(others, min(len(others), ceil(share * len(answers)))), dtype=np.int64))
     batches = []
-    for numbers in chosen:
+    for numbers in selection:
         groups = group_similar(numbers, guide.questions, tuning.alike, rng)
         rng.shuffle(groups)
         order = np.concatenate(groups)
@@ -266,10 +266,14 @@ def group_similar(
 
 
 def _also_correct(guide: Guide, numbers: NDArray[np.int64], targets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which functions of the batch may also answer which question, and so are no negatives."""
-    asked = guide.questions[numbers]
-    found = asked @ guide.functions[targets].T
-    same = (asked @ asked.T > THE_SAME) | (targets[:, None] == targets) | (found > found.diagonal()[:, None] + LENIENCY)
+    """A mask of the functions of the batch that may also answer each question, and so are no negatives."""
+    queries = guide.questions[numbers]
+    passage_vectors = queries @ guide.functions[targets].T
+    same = (
+        (queries @ queries.T > THE_SAME)
+        | (targets[:, None] == targets)
+        | (passage_vectors > passage_vectors.diagonal()[:, None] + LENIENCY)
+    )
     np.fill_diagonal(same, val=False)
     return np.asarray(same)
 

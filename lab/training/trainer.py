@@ -65,18 +65,18 @@ class Development:
         whole, bare = self._functions(student, hide=False), self._functions(student, hide=True)
         scores = {}
         for name, cases in self.sets.items():
-            asked = student.queries(self.queries[name], torch.arange(len(cases), device=self.device))
-            scores[name] = mean_reciprocal_rank(asked @ (bare if name == "sentences" else whole).T, cases)
+            questions = student.queries(self.queries[name], torch.arange(len(cases), device=self.device))
+            scores[name] = mean_reciprocal_rank(questions @ (bare if name == "sentences" else whole).T, cases)
         return scores
 
     def _functions(self, student: Student, hide: bool) -> Tensor:
         numbers = torch.arange(self.size, device=self.device)
         rows = []
         for chunk in torch.split(numbers, FUNCTIONS_AT_ONCE):
-            kept = torch.ones(len(chunk), len(FIELDS), device=self.device)
+            selection = torch.ones(len(chunk), len(FIELDS), device=self.device)
             if hide:
-                kept[:, DOCSTRING] = 0.0
-            rows.append(student.functions(self.bags, chunk, kept))
+                selection[:, DOCSTRING] = 0.0
+            rows.append(student.functions(self.bags, chunk, selection))
         return torch.cat(rows)
 
 
@@ -102,7 +102,7 @@ class Hard(NamedTuple):
 
 
 def split_by_docstring(styles: Sequence[str], device: str) -> dict[bool, Tensor]:
-    """Which questions are asked of functions without docstring (those made from it), and which of whole ones."""
+    """The questions for functions without docstring (those made from it), and those for whole ones."""
     sentences = np.array(styles) == SENTENCE
     return {bare: torch.from_numpy(np.flatnonzero(sentences == bare)).to(device) for bare in (True, False)}
 
@@ -118,13 +118,13 @@ def highest(data: TrainingData, teachers: Sequence[TeacherVectors], depth: int, 
     """The `depth` functions of a question's quarter that the teachers rank highest."""
     order = torch.randperm(len(data.functions), generator=torch.Generator().manual_seed(0)).to(device)
     parts = PARTS if depth >= PARTS and len(data.functions) >= PARTS * depth else 1
-    found = torch.empty(len(data.styles), depth // parts, dtype=torch.int32, device=device)
+    results = torch.empty(len(data.styles), depth // parts, dtype=torch.int32, device=device)
     for bare, numbers in split_by_docstring(data.styles, device).items():
         for part in range(parts):
-            found[numbers[part::parts]] = nearest(
+            results[numbers[part::parts]] = nearest(
                 teachers, numbers[part::parts], order[part::parts], bare, depth // parts
             )
-    return found
+    return results
 
 
 def nearest(teachers: Sequence[TeacherVectors], numbers: Tensor, among: Tensor, bare: bool, depth: int) -> Tensor:
@@ -132,8 +132,8 @@ def nearest(teachers: Sequence[TeacherVectors], numbers: Tensor, among: Tensor, 
     functions = torch.cat([(teacher.bare if bare else teacher.full)[among] for teacher in teachers], dim=1).T
     rows = [torch.empty(0, depth, dtype=torch.int32, device=numbers.device)]
     for chunk in torch.split(numbers, QUESTIONS_AT_ONCE):
-        asked = torch.cat([teacher.queries[chunk] / teacher.spread for teacher in teachers], dim=1)
-        rows.append(among[(asked @ functions).topk(depth, dim=1).indices].int())
+        questions = torch.cat([teacher.queries[chunk] / teacher.spread for teacher in teachers], dim=1)
+        rows.append(among[(questions @ functions).topk(depth, dim=1).indices].int())
     return torch.cat(rows)
 
 
@@ -142,11 +142,11 @@ def siblings(functions: Sequence[Function], rng: np.random.Generator) -> NDArray
     files: dict[tuple[str, str], list[int]] = defaultdict(list)
     for number, function in enumerate(functions):
         files[function.repo, function.path].append(number)
-    chosen = np.arange(len(functions))
+    selection = np.arange(len(functions))
     for members in files.values():
         shift = int(rng.integers(1, len(members))) if len(members) > 1 else 0
-        chosen[members] = np.roll(members, shift)
-    return chosen
+        selection[members] = np.roll(members, shift)
+    return selection
 
 
 NAME = FIELDS.index("name")
@@ -196,7 +196,7 @@ class Trainer:
         steps = options.epochs * sum(-(-len(group.numbers) // options.batch) for group in self.groups)
         schedule = warm_then_cosine(optimiser, steps)
         best: dict[str, float] = {"mean": -1.0}
-        kept: dict[str, Tensor] = {}
+        selection: dict[str, Tensor] = {}
         for epoch in range(options.epochs):
             losses = []
             student.train()
@@ -212,8 +212,8 @@ class Trainer:
             say(f"epoch {epoch + 1}: loss {float(torch.stack(losses).mean()):.4f}  " + figures(scores))
             if scores["mean"] > best["mean"]:
                 best = scores
-                kept = {name: value.detach().clone() for name, value in student.state_dict().items()}
-        student.load_state_dict(kept)
+                selection = {name: value.detach().clone() for name, value in student.state_dict().items()}
+        student.load_state_dict(selection)
         return best
 
     def _groups(self, styles: NDArray[np.str_]) -> list[Group]:
@@ -222,12 +222,12 @@ class Trainer:
         def numbers(chosen: NDArray[np.bool_]) -> Tensor:
             return torch.from_numpy(np.flatnonzero(chosen)).to(self.device)
 
-        sentences, answered, generated = (styles == style for style in (SENTENCE, ANSWERED, GENERATED))
+        sentences, answers, synthetic = (styles == style for style in (SENTENCE, ANSWERED, GENERATED))
         return [
             Group(numbers(sentences), options.distilled_sentences, bare=True),
-            Group(numbers(answered).repeat(options.answered_times), options.distilled_answered, lenient=True),
-            Group(numbers(generated).repeat(options.generated_times), options.distilled_generated, lenient=True),
-            Group(numbers(~sentences & ~answered & ~generated), options.distilled),
+            Group(numbers(answers).repeat(options.answered_times), options.distilled_answered, lenient=True),
+            Group(numbers(synthetic).repeat(options.generated_times), options.distilled_generated, lenient=True),
+            Group(numbers(~sentences & ~answers & ~synthetic), options.distilled),
         ]
 
     def _batches(self, generator: torch.Generator) -> list[tuple[Tensor, Group]]:
@@ -235,37 +235,37 @@ class Trainer:
         for group in self.groups:
             order = group.numbers[torch.randperm(len(group.numbers), generator=generator).to(self.device)]
             batches += [(batch, group) for batch in torch.split(order, self.options.batch) if len(batch)]
-        return [batches[place] for place in torch.randperm(len(batches), generator=generator).tolist()]
+        return [batches[position] for position in torch.randperm(len(batches), generator=generator).tolist()]
 
     def _loss(self, student: Student, numbers: Tensor, group: Group) -> Tensor:
         options = self.options
         targets = self.targets[numbers]
-        answered = targets != NO_TARGET
+        answers = targets != NO_TARGET
         candidates = [
-            targets[answered],
-            self.siblings[targets[answered]],
+            targets[answers],
+            self.siblings[targets[answers]],
             _sample(self.hard.taught[numbers], options.hard),
             _sample(self.hard.lexical[numbers], options.lexical_hard),
         ]
         functions = torch.unique(torch.cat(candidates))
-        asked = student.queries(self.query_bags, numbers)
-        found = student.functions(self.function_bags, functions, self._field_mask(len(functions), group.bare))
+        questions = student.queries(self.query_bags, numbers)
+        results = student.functions(self.function_bags, functions, self._field_mask(len(functions), group.bare))
         taught = self._target_scores(numbers, functions, group.bare)
         expected = softmax(taught * options.teacher_scale, dim=1)
-        places = torch.searchsorted(functions, targets[answered])
-        also_correct = _better(taught[answered], places, options.leniency) if group.lenient else None
+        places = torch.searchsorted(functions, targets[answers])
+        also_correct = _better(taught[answers], places, options.leniency) if group.lenient else None
         loss = torch.zeros((), device=self.device)
         for width in {student.table.shape[1], options.truncated or student.table.shape[1]}:
-            left, right = asked[:, :width], found[:, :width]
+            rest, right = questions[:, :width], results[:, :width]
             if width < student.table.shape[1]:
-                left, right = torch.nn.functional.normalize(left), torch.nn.functional.normalize(right)
-            logits = left @ right.T * options.student_scale
+                rest, right = torch.nn.functional.normalize(rest), torch.nn.functional.normalize(right)
+            logits = rest @ right.T * options.student_scale
             loss = loss + group.distilled * kl_div(log_softmax(logits, dim=1), expected, reduction="batchmean")
             if len(places):
-                judged = (
-                    logits[answered] if also_correct is None else logits[answered].masked_fill(also_correct, -torch.inf)
+                judgements = (
+                    logits[answers] if also_correct is None else logits[answers].masked_fill(also_correct, -torch.inf)
                 )
-                loss = loss + (1 - group.distilled) * cross_entropy(judged, places)
+                loss = loss + (1 - group.distilled) * cross_entropy(judgements, places)
         return loss
 
     def _target_scores(self, numbers: Tensor, functions: Tensor, bare: bool) -> Tensor:
@@ -276,15 +276,15 @@ class Trainer:
 
     def _field_mask(self, functions: int, bare: bool) -> Tensor:
         """A mask of the fields that the student sees; hiding some makes it read the others."""
-        kept = torch.ones(functions, len(FIELDS), device=self.device)
-        kept[:, NAME] = (torch.rand(functions, device=self.device) >= self.options.hide_name).float()
-        shown = torch.rand(functions, device=self.device) >= self.options.hide_docstring
-        kept[:, DOCSTRING] = 0.0 if bare else shown.float()
-        return kept
+        selection = torch.ones(functions, len(FIELDS), device=self.device)
+        selection[:, NAME] = (torch.rand(functions, device=self.device) >= self.options.hide_name).float()
+        candidates = torch.rand(functions, device=self.device) >= self.options.hide_docstring
+        selection[:, DOCSTRING] = 0.0 if bare else candidates.float()
+        return selection
 
 
 def _better(taught: Tensor, places: Tensor, by: float) -> Tensor:
-    """Which functions the teachers prefer to the right answer by at least `leniency` standard deviations."""
+    """A mask of the functions that teachers prefer to the right answer by at least `leniency` standard deviations."""
     return taught > taught.gather(1, places[:, None]) + by
 
 

@@ -31,7 +31,7 @@ IGNORED = -100  # cross-entropy's `ignore_index`
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How the model learns and how much it writes."""
+    """Options of the model's learning and writing."""
 
     epochs: int = 1
     batch: int = 256
@@ -68,7 +68,7 @@ class Writer:
         schedule = warm_then_cosine(optimiser, len(batches))
         self.model.train()
         for step, batch in enumerate(batches, start=1):
-            loss = self._loss([prompts[place] for place in batch], [targets[place] for place in batch])
+            loss = self._loss([prompts[position] for position in batch], [targets[position] for position in batch])
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -87,19 +87,19 @@ class Writer:
         written = 0
         batches = _batches([len(one) for one in prompts], writing.batch, random.Random(writing.seed))
         for count, batch in enumerate(batches, start=1):
-            ids, mask = self._padded([prompts[place] for place in batch])
+            ids, mask = self._padded([prompts[position] for position in batch])
             with torch.inference_mode(), self._precision():
                 out = self.model.generate(
                     input_ids=ids, attention_mask=mask, do_sample=True, top_k=LIKELIEST, temperature=HEAT,
                     num_return_sequences=writing.each, max_new_tokens=QUESTION_TOKENS, eos_token_id=self.end,
                     pad_token_id=self.end,
                 )[:, ids.shape[1] :]  # fmt: skip
-            for place, row in enumerate(out.tolist()):
+            for position, row in enumerate(out.tolist()):
                 if self.end in row:
                     text = " ".join(self.tokenizer.decode(row[: row.index(self.end)], skip_special_tokens=True).split())
                     if text:
                         written += 1
-                        yield text, batch[place // writing.each]
+                        yield text, batch[position // writing.each]
             if count % 20 == 0 or count == len(batches):
                 say(f"batch {count} of {len(batches)}: {written:,} questions")
 
@@ -125,10 +125,10 @@ class Writer:
         targets = torch.tensor([[IGNORED] * (longest - len(one)) + list(one) for one in answers]).to(self.device)
         places = (mask.cumsum(1) - 1).clamp_min(0)
         with self._precision():
-            seen = self.model(
+            history = self.model(
                 input_ids=ids, attention_mask=mask, position_ids=places, logits_to_keep=longest + 1
             ).logits[:, :-1]
-        return cross_entropy(seen.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
+        return cross_entropy(history.float().flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device, torch.bfloat16, enabled=self.device != "cpu")
@@ -138,14 +138,14 @@ def round_trip(questions: Sequence[tuple[str, int]], functions: Sequence[Functio
     """The questions that find their function among all of these with the shipped encoder."""
     encoder = StaticEncoder.shipped()
     answers = encoder.encode_functions(functions)
-    kept: list[tuple[str, int]] = []
+    selection: list[tuple[str, int]] = []
     for start in range(0, len(questions), CHUNK):
         chunk = questions[start : start + CHUNK]
         scores = encoder.encode_queries([text for text, _ in chunk]) @ answers.T
         own = scores[np.arange(len(chunk)), [number for _, number in chunk]]
         better = (scores > own[:, None]).sum(axis=1)
-        kept += [question for question, place in zip(chunk, better, strict=True) if place < FOUND]
-    return kept
+        selection += [question for question, position in zip(chunk, better, strict=True) if position < FOUND]
+    return selection
 
 
 def _read(function: Function) -> str:

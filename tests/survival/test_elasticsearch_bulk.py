@@ -10,7 +10,7 @@ import pytest
 from tests.elasticsearch_server import Cluster
 from tests.made_up_source import MadeUpChunk, MadeUpSource, MadeUpUnit, made_up
 from tests.survival.proxy import OUTAGE, WAYS, failing_proxy
-from treeline.engine.elasticsearch import ElasticsearchStore
+from treeline.engine.elasticsearch import ElasticsearchStore, client
 from treeline.engine.protocol import Store
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Chunk, Parsed, Unit
@@ -43,8 +43,9 @@ def test_through_a_server_that_is_busy_half_of_the_time_all_arrive_once(
 
 
 def test_an_update_outlasts_a_server_that_is_away_at_each_of_its_steps(
-    elasticsearch_cluster: Cluster, tmp_path: Path
+    elasticsearch_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
     direct = ElasticsearchStore([elasticsearch_cluster.url])
     load(direct, "away", [MadeUpSource(500)], options(tmp_path))
     outages = {

@@ -441,9 +441,10 @@ def test_a_lease_that_cannot_be_released_hides_no_other_error_and_ends_by_itself
 
 
 def test_a_unit_whose_shard_is_away_is_not_taken_for_a_new_one(
-    elasticsearch_cluster: Cluster, server: ElasticsearchStore
+    elasticsearch_cluster: Cluster, server: ElasticsearchStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(server, NAME)
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
     with failing_proxy(elasticsearch_cluster.url, outages={"_mget": "shard away"}) as proxy:
         store = ElasticsearchStore([proxy.url])
         with store.begin(NAME, [ENCODER], "again") as writer:
