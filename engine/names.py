@@ -23,8 +23,9 @@ GENERATION_NAME = re.compile(rf".*{GENERATION}")
 def check_name(name: str) -> str:
     """The name, when it is one."""
     if not NAME.fullmatch(name):
+        short = name if len(name) <= LONGEST else name[:20] + "…"
         raise InputError(
-            f"{_short(name)!r} cannot be the name of an index",
+            f"{short!r} cannot be the name of an index",
             f"use up to {LONGEST} lower-case letters, digits, dots, dashes and underscores, "
             "beginning with a letter or digit",
         )
@@ -62,10 +63,6 @@ def parse_index_name(index: str) -> tuple[str, str] | None:
     return (match[1], index[-6:]) if match else None
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else name[:20] + "…"
-
-
 def newest_before(name: str, current: str, generations: Iterable[IndexInfo]) -> IndexInfo:
     """The target of a roll-back: the newest generation before the current one that was not itself rejected."""
     for info in generations:
@@ -76,9 +73,6 @@ def newest_before(name: str, current: str, generations: Iterable[IndexInfo]) -> 
 
 def prunable(complete: Sequence[str], current: str, rejects: Iterable[str], keep: int) -> list[str]:
     """Generations to remove: the rejected ones, and all but the newest `keep`; never the current one."""
-    rejected_ones = set(rejects)
-    retained_ones = {
-        current,
-        *[generation for generation in complete if generation not in rejected_ones][: max(keep, 1)],
-    }
-    return [generation for generation in complete if generation not in retained_ones]
+    bad = set(rejects)
+    good = [generation for generation in complete if generation not in bad]
+    return [generation for generation in complete if generation not in {current, *good[: max(keep, 1)]}]

@@ -16,24 +16,13 @@ from numpy.typing import NDArray
 from treeline.corpus.arrays import read_archive
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
-from treeline.graph.embedding import Nodes, depths
+from treeline.graph.embedding import Nodes
 
 Kind = Literal["root", "repository", "folder", "file", "class", "function"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ROOT, REPOSITORY, FOLDER, FILE, CLASS, FUNCTION = range(6)
 TYPES = frozenset({"class", "interface", "type", "enum"})  # units that have members
 SEPARATOR = "\0"  # no path on any system contains it
-
-
-@frozen
-class Summary:
-    """Counts and depths of a tree."""
-
-    nodes: int
-    functions: int
-    repositories: int
-    depth: int
-    fan_out: int
 
 
 @frozen
@@ -57,15 +46,6 @@ class Tree:
         while (node := int(self.parents[node])) >= 0:
             nodes.append(node)
         return nodes[::-1]
-
-    def summary(self) -> Summary:
-        return Summary(
-            nodes=len(self),
-            functions=len(self.leaves),
-            repositories=int((self.kinds == REPOSITORY).sum()),
-            depth=int(depths(self.parents).max(initial=0)),
-            fan_out=int(np.bincount(self.parents[1:], minlength=1).max(initial=0)),
-        )
 
 
 def scopes(address: Address) -> list[str]:

@@ -68,7 +68,7 @@ class EmbeddedEngine:
         """`on_damage` is told of a damaged file that answers depend on, also when it is found later."""
         self.info = read_info(folder)
         self.health = Health(folder, on_damage)
-        self._notices: tuple[str, ...] = ()
+        self.notices: tuple[str, ...] = ()  # of damage outside this generation: a newer one that could not be opened
         self._open(folder)
         self.health.verify_in_background()
 
@@ -91,11 +91,7 @@ class EmbeddedEngine:
 
     @property
     def damaged(self) -> tuple[str, ...]:
-        return (*self._notices, *self.health.damaged)
-
-    def add_notice(self, notice: str) -> None:
-        """Report damage outside this generation: that a newer one could not be opened."""
-        self._notices = (*self._notices, notice)
+        return (*self.notices, *self.health.damaged)
 
     @damage_check
     def keyword(self, terms: Sequence[str], k: int, filters: Filters = NO_FILTERS) -> Sequence[Hit]:

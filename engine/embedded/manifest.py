@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from functools import wraps
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -73,18 +74,12 @@ class Manifest:
         files = self._files if names is None else names
         return [name for name in files if not self._intact(name)]
 
-    def small_files(self) -> list[str]:
-        """The files that are verified at once."""
-        total, small = 0, []
-        for name, (size, _) in sorted(self._files.items(), key=lambda item: item[1][0]):
-            total += size
-            if total > VERIFIED_AT_OPEN:
-                break
-            small.append(name)
-        return small
-
-    def large_files(self) -> list[str]:
-        return list(self._files.keys() - set(self.small_files()))
+    def by_size(self) -> tuple[list[str], list[str]]:
+        """The small files, which are verified at once, and the large ones."""
+        names = sorted(self._files, key=lambda name: self._files[name][0])
+        totals = accumulate(self._files[name][0] for name in names)
+        count = sum(total <= VERIFIED_AT_OPEN for total in totals)
+        return names[:count], names[count:]
 
     def intact_artifact(self, name: str, data: bytes) -> bool:
         entry = self._files.get(ARTIFACTS + name)
@@ -119,9 +114,8 @@ class Health:
         if (folder / FILE).exists():
             self.manifest = Manifest(folder)
             wrong = self.manifest.wrong_sizes()
-            small = [name for name in self.manifest.small_files() if name not in wrong]
-            self.report([*wrong, *self.manifest.wrong_contents(small)])
-            self._pending = self.manifest.large_files()
+            small, self._pending = self.manifest.by_size()
+            self.report([*wrong, *self.manifest.wrong_contents(name for name in small if name not in wrong)])
             self.check()
         elif folder.name.isdigit():
             raise IndexDamaged(str(folder), FILE)

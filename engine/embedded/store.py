@@ -157,7 +157,7 @@ class EmbeddedStore:
                 mark = partial(self._unusable.__setitem__, self._inode(name, generation))
                 engine = EmbeddedEngine(self._home / name / generation, mark)
                 if first is not None:
-                    engine.add_notice(first.message)
+                    engine.notices = (first.message,)
                     log.warning("generation %s is served instead: %s", generation, first.message)
                 return engine
             except IndexDamaged as error:
