@@ -48,6 +48,7 @@ def test_the_last_copy_is_cut_to_the_target() -> None:
     assert sum(shares) * COPY_SIZE == pytest.approx(1_000_000)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_the_index_that_was_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scale, "COPY_SIZE", 3)
     records = tmp_path / "records.jsonl"

@@ -15,7 +15,7 @@ from treeline.engine.embedded import EmbeddedStore, manifest
 from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.engine.embedded.manifest import Manifest
 
-ROUNDS = 300
+ROUNDS = 150  # the torture plays thousands
 ARTIFACTS = {"callgraph": b"who calls whom" * 100, "tree": b"oak"}
 
 

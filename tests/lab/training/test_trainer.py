@@ -79,13 +79,13 @@ def test_a_field_that_counts_for_nothing_is_not_read() -> None:
 
     shipped = StaticEncoder.shipped()
     columns = (["sort_numbers", "send_email"], ["", ""], ["return open(path)"] * 2, ["", ""])
-    bags = tuple(
+    texts_of = tuple(
         Bags(bags(shipped.tokenizer, texts, LIMITS[field]), "cpu") for field, texts in zip(FIELDS, columns, strict=True)
     )
 
     def alike(fields: tuple[float, ...]) -> float:
         student = Student.of(shipped.parts(), fields=fields)
-        left, right = student.functions(bags, torch.arange(2), torch.ones(2, len(FIELDS)))
+        left, right = student.functions(texts_of, torch.arange(2), torch.ones(2, len(FIELDS)))
         return float((left @ right).detach())
 
     assert alike((0.0, 1.0, 1.0, 1.0)) == pytest.approx(1.0, abs=1e-5)
