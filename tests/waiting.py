@@ -10,4 +10,4 @@ def until(happened: Callable[[], object], message: str = "") -> None:
     end = time.monotonic() + LIMIT_S
     while not happened():
         assert time.monotonic() < end, message
-        time.sleep(0.05)
+        time.sleep(0.01)

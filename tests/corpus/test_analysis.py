@@ -47,16 +47,16 @@ def test_an_identifier_becomes_its_parts_and_the_whole(identifier: str, expected
     assert terms(identifier) == expected
 
 
-def test_a_question_becomes_stems_without_stop_words() -> None:
-    assert terms("how to convert the integers into strings?") == ["convert", "integ", "string"]
-
-
-def test_other_forms_of_a_word_are_the_same_term() -> None:
-    assert terms("connect") == terms("connecting") == terms("Connections") == terms("CONNECTED")
-
-
-def test_repeated_words_stay_repeated_because_frequency_counts() -> None:
-    assert terms("sort sort") == ["sort", "sort"]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("how to convert the integers into strings?", ["convert", "integ", "string"]),  # stems without stop words
+        ("connect connecting Connections CONNECTED", ["connect"] * 4),
+        ("sort sort", ["sort", "sort"]),  # frequency counts
+    ],
+)
+def test_a_text_becomes_its_terms(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
 
 
 def test_encoded_data_is_left_out() -> None:

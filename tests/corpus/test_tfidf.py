@@ -44,9 +44,6 @@ def test_pairs_in_the_same_order_count_more() -> None:
 def test_words_that_nobody_has_find_nothing() -> None:
     assert load(build(ROWS)).search(["zzyzx"], 5) == []
     assert load(build(ROWS)).search([], 5) == []
-
-
-def test_an_empty_index_finds_nothing() -> None:
     assert load(build([])).search(["csv"], 5) == []
 
 

@@ -74,9 +74,6 @@ def test_commands_are_lists_so_that_signals_arrive() -> None:
     assert json.loads(health.split("CMD", 1)[1])[0] == "python"
     assert "/readyz" in health
     assert len(of("CMD")) == 0
-
-
-def test_working_folders_are_absolute() -> None:
     assert all(folder.startswith("/") for folder in of("WORKDIR"))
 
 

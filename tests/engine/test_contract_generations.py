@@ -1,12 +1,12 @@
 """How every engine goes from one generation to the next: whole or not at all. One suite, both engines."""
 
 import threading
-import time
 from dataclasses import replace
 
 import pytest
 
 from tests.engine.functions import ENCODER, OTHER_ENCODER, SAMPLE, build, function, vectors, write
+from tests.waiting import until
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import IndexMissing, InputError, TreelineError
 from treeline.engine.protocol import Filters, Store
@@ -297,12 +297,9 @@ def test_searches_go_on_while_generations_are_swapped(store: Store, name: str) -
 
     def until_seen(count: int) -> None:
         """Some search has seen the generation with so many."""
-        patience = time.monotonic() + 60
         seen.clear()
-        while count not in map(len, tuple(seen)):
-            assert failures == []
-            assert time.monotonic() < patience
-            time.sleep(0.005)
+        until(lambda: failures or count in map(len, tuple(seen)))
+        assert failures == []
 
     threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:

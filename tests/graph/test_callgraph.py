@@ -88,25 +88,39 @@ def test_a_walk_reaches_exactly_what_brute_force_reaches(
     assert [step.depth for step in walked] == sorted(step.depth for step in walked)
 
 
-def test_a_file_in_pieces_is_one_file() -> None:
-    found = graph(facts("a.py", "f", "f>g"), facts("a.py", "g", "g>f"))
-    assert callers(found, "g") == {"a.py:f"}
-    assert callers(found, "f") == {"a.py:g"}
+CALLERS = {
+    "a file in pieces is one file": ([facts("a.py", "f", "f>g"), facts("a.py", "g", "g>f")], "g", {"a.py:f"}),
+    "repositories do not see each other": ([facts("a.py", "f", "f>g"), facts("a.py", "g", repo="o/other")], "g", set()),
+    "who refers from an unknown symbol is the module and no other": (
+        [facts("m.py", "f", "gone>f"), facts("n.py", "", "gone>f")], "f", {"m.py:", "n.py:"},
+    ),
+    "a name that two functions have is not guessed": (
+        [facts("a.py", "f", "f>g"), facts("b.py", "g"), facts("c.py", "g")], "g", set(),
+    ),
+    "classes that extend each other do not loop": (
+        [facts("a.py", "A:class B:class A.m", "A-extends>B B-extends>A A.m>self.gone")], "A.m", set(),
+    ),
+    **{
+        f"methods are looked up in what a class extends: {name}": (
+            [
+                facts("a.py", "A:class A.m"),
+                facts("b.py", "B:class B.n C:class C.o", "B-extends>A C-extends>B C.o>self.m C.o>self.n"),
+            ], name, {"b.py:C.o"},
+        )
+        for name in ("A.m", "B.n")
+    },
+    **{
+        f"a call of a class calls its constructor, also an inherited one: {name}": (
+            [facts("a.py", "A:class A.__init__ B:class f", "B-extends>A f>B")], name, {"a.py:f"},
+        )
+        for name in ("B", "A.__init__")
+    },
+}  # fmt: skip
 
 
-def test_repositories_do_not_see_each_other() -> None:
-    found = graph(facts("a.py", "f", "f>g"), facts("a.py", "g", repo="o/other"))
-    assert callers(found, "g") == set()
-
-
-def test_who_refers_from_an_unknown_symbol_is_the_module_and_no_other() -> None:
-    found = graph(facts("m.py", "f", "gone>f"), facts("n.py", "", "gone>f"))
-    assert callers(found, "f") == {"m.py:", "n.py:"}
-
-
-def test_a_name_that_two_functions_have_is_not_guessed() -> None:
-    found = graph(facts("a.py", "f", "f>g"), facts("b.py", "g"), facts("c.py", "g"))
-    assert callers(found, "g") == set()
+@pytest.mark.parametrize(("files", "name", "expected"), CALLERS.values(), ids=CALLERS)
+def test_callers(files: list[FileFacts], name: str, expected: set[str]) -> None:
+    assert callers(graph(*files), name) == expected
 
 
 def test_without_imports_a_name_that_only_one_has_is_believed_and_says_so() -> None:
@@ -173,19 +187,6 @@ def test_modules_that_import_all_of_each_other_take_no_time() -> None:
     assert callers(found, "f0") == {f"pkg/m{n}.py:f{n}" for n in range(30)}
 
 
-def test_methods_are_looked_up_in_what_a_class_extends() -> None:
-    found = graph(
-        facts("a.py", "A:class A.m"),
-        facts("b.py", "B:class B.n C:class C.o", "B-extends>A C-extends>B C.o>self.m C.o>self.n"),
-    )
-    assert callers(found, "A.m") == callers(found, "B.n") == {"b.py:C.o"}
-
-
-def test_classes_that_extend_each_other_do_not_loop() -> None:
-    found = graph(facts("a.py", "A:class B:class A.m", "A-extends>B B-extends>A A.m>self.gone"))
-    assert callers(found, "A.m") == set()
-
-
 def test_a_ruby_class_has_what_every_file_that_opens_it_gives_it() -> None:
     calls = " ".join(f"Gem.Shop.sell>{name}" for name in ("buy", "self.pay", "log", "help"))
     found = graph(
@@ -246,11 +247,6 @@ def test_python_protocols_are_implemented_by_who_has_all_methods() -> None:
         facts("m.py", "Memory:class Memory.run Memory.stop Memory.__init__ Other:class Other.run"),
     )
     assert names(found, (s.node for s in found.walk(found.named("Engine"), ("implements",), "in"))) == {"m.py:Memory"}
-
-
-def test_calling_a_class_calls_its_constructor_also_an_inherited_one() -> None:
-    found = graph(facts("a.py", "A:class A.__init__ B:class f", "B-extends>A f>B"))
-    assert callers(found, "B") == callers(found, "A.__init__") == {"a.py:f"}
 
 
 def test_functions_are_found_by_whole_trailing_last_and_file_qualified_name() -> None:
