@@ -163,8 +163,8 @@ def test_filters_and_excluded_words_may_stand_in_the_question(client: FlaskClien
 
 
 def test_a_question_that_is_too_long_is_told_its_length(client: FlaskClient) -> None:
-    problem = client.get("/api/search", query_string={"q": "x" * 1_001}).get_json()["error"]
-    assert problem["message"] == "the question has 1,001 characters, at most 1,000 are read"
+    problem = client.get("/api/search", query_string={"q": "x" * 100_001}).get_json()["error"]
+    assert problem["message"] == "the question has 100,001 characters, at most 100,000 are read"
 
 
 @mark.parametrize("question", ["!!!", "_ _", "\N{PARTY POPPER}"])
