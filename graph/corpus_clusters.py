@@ -129,8 +129,7 @@ def _assign(vectors: Vectors, centres: Vectors) -> NDArray[np.int32]:
 def _nearest(vectors: Vectors, centres: Vectors) -> NDArray[np.intp]:
     """The nearest centre by ‖v − c‖², leaving out ‖v‖², which is the same for every centre."""
     closeness = vectors @ centres.T - 0.5 * np.einsum("ij,ij->i", centres, centres)
-    nearest: NDArray[np.intp] = closeness.argmax(axis=1)
-    return nearest
+    return np.asarray(closeness.argmax(axis=1))
 
 
 def _labels(names: Sequence[str], clusters_of: NDArray[np.int32], count: int) -> tuple[str, ...]:

@@ -167,8 +167,7 @@ def _angle_to_parent(parent: Points, step: Points, angle: Floats) -> Floats:
     """
     p = parent.x[:, 0] + 1j * parent.x[:, 1]
     s = step.x[:, 0] + 1j * step.x[:, 1]
-    result: Floats = angle + np.pi + 2.0 * np.angle(1.0 + p * np.conj(s))
-    return result
+    return np.asarray(angle + np.pi + 2.0 * np.angle(1.0 + p * np.conj(s)))
 
 
 @frozen

@@ -52,15 +52,12 @@ def polar(length: Floats, angle: Floats) -> Points:
 def distance(a: Points, b: Points) -> Floats:
     """Row by row, 2 asinh(‖x − y‖ / √(gap gap)): the same as acosh(1 + 2‖x−y‖²/…), but exact for near points too."""
     apart = np.sqrt(((a.x - b.x) ** 2).sum(axis=-1))
-    result: Floats = 2.0 * np.arcsinh(apart / np.sqrt(a.gap * b.gap))
-    return result
+    return np.asarray(2.0 * np.arcsinh(apart / np.sqrt(a.gap * b.gap)))
 
 
 def distances(a: Points, b: Points) -> Floats:
     """Every row of `a` to every row of `b`."""
-    apart = np.sqrt(((a.x[:, None, :] - b.x[None, :, :]) ** 2).sum(axis=-1))
-    result: Floats = 2.0 * np.arcsinh(apart / np.sqrt(a.gap[:, None] * b.gap[None, :]))
-    return result
+    return distance(Points(a.x[:, None, :], a.gap[:, None]), Points(b.x[None, :, :], b.gap[None, :]))
 
 
 def add(a: Points, b: Points) -> Points:

@@ -165,9 +165,7 @@ class ElasticsearchEngine:
         return [records[id] for id in ids if id in records]
 
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
-        by_id = {
-            id_of(hit): address_of(hit["fields"]) for hit in self._by_ids(ids, filters, **columns(*ADDRESS_FIELDS))
-        }
+        by_id = dict(entry for _, entry in map(entry_of, self._by_ids(ids, filters, **ENTRIES)))
         return [Hit(id, 0.0, by_id[id]) for id in ids if id in by_id]
 
     def vectors(self, ids: Sequence[str], encoder: str = "") -> Vectors:

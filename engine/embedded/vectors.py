@@ -134,8 +134,7 @@ def write_part(folder: Path, number: int, vectors: Vectors | Float16) -> None:
 
 def read_part(folder: Path, number: int) -> Float16:
     """The vectors of a part or of a generation, memory-mapped."""
-    rows: Float16 = map_array(folder / f"vectors{number}.f16.npy")
-    return rows
+    return map_array(folder / f"vectors{number}.f16.npy")
 
 
 def merge_parts(

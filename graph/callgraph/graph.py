@@ -104,9 +104,7 @@ class CallGraph:
 
     def without_ids(self, nodes: Sequence[int]) -> list[int]:
         """The nodes that stand for no function of the index."""
-        some = np.asarray(nodes, dtype=np.int64)
-        result: list[int] = some[self._id_ends[some] == self._id_ends[some + 1]].tolist()
-        return result
+        return [node for node in nodes if self._id_ends[node] == self._id_ends[node + 1]]
 
     def node_of(self, function_id: str) -> int | None:
         """The node of a function of the index."""
@@ -179,8 +177,7 @@ class CallGraph:
 
     def members(self, node: int) -> list[int]:
         """The methods and inner classes of a class, in file order."""
-        nodes: list[int] = self._members[self._member_ends[node] : self._member_ends[node + 1]].tolist()
-        return nodes
+        return list(map(int, self._members[self._member_ends[node] : self._member_ends[node + 1]]))
 
     def is_class(self, node: int) -> bool:
         return NODE_KINDS[self._node_kind[node]] in CLASSES
@@ -227,8 +224,7 @@ class CallGraph:
         at = bisect_left(self._lasts, last)
         if at == len(self._lasts) or self._lasts[at] != last:
             return []
-        nodes: list[int] = self._last_nodes[self._last_ends[at] : self._last_ends[at + 1]].tolist()
-        return nodes
+        return list(map(int, self._last_nodes[self._last_ends[at] : self._last_ends[at + 1]]))
 
     def _is(self, node: int, query: str, *, fold: bool = False) -> bool:
         name = self._names[node]
