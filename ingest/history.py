@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from shutil import which
@@ -16,7 +16,9 @@ from shutil import which
 from treeline.corpus.errors import TreelineError
 from treeline.engine.durable import LockHeld, WriterLock, disk_errors
 from treeline.graph.history import Change, Commit, History, Repository, add, create, history_file
+from treeline.ingest.source import Source
 from treeline.ingest.sources.checkout import checkout_of, git_command, git_environment, run_git
+from treeline.ingest.sources.folder import Folder
 
 MOST_COMMITS = 50_000  # the newest; older ones say little about today's files
 MOST_BYTES = 400_000_000  # of git's output
@@ -31,6 +33,11 @@ TRAILER = re.compile(
     r"^(?:[A-Z][\w-]+-by|Change-Id|Signed-off-by|Co-authored-by|git-svn-id): .*$", re.MULTILINE | re.IGNORECASE
 )
 FORMAT = "--format=%H%x00%ct%x00%an%x00%B"
+
+
+def update_sources(home: Path, index: str, sources: Sequence[Source]) -> None:
+    """Bring the history of those sources up to date that are folders."""
+    update(home, index, {source.repo: source.root for source in sources if isinstance(source, Folder)})
 
 
 def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:

@@ -187,11 +187,10 @@ def refresh(
             if generation:
                 return Refreshed(project, is_busy=True)
             raise TreelineError(f"another process is indexing {project.root}", "ask again when it has finished")
+        if options.history:  # mostly done before the first index is
+            history.update_behind(home, project.index, {project.name: project.root})
         refreshing = _Refreshing(project, store, home, options, encoders, max_files, progress, fingerprint)
-        done = refreshing.run(database, "" if fresh else generation or _current(project, store))
-    if options.history:
-        history.update_behind(home, project.index, {project.name: project.root})
-    return done
+        return refreshing.run(database, "" if fresh else generation or _current(project, store))
 
 
 def watch(

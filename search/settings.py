@@ -83,7 +83,7 @@ class Settings:
     )
     max_k: int = setting(300, "Most results a request may ask for.", 1)
     max_offset: int = setting(10_000, "How far into a list of results a request may page.")
-    max_body: int = setting(65_536, "Largest request body, in bytes.")
+    max_body: int = setting(500_000, "Largest request body, in bytes.")
     map_depth: int = setting(100, "How many results the map draws.")
     cors_origins: str = setting("", "Origins whose pages may read the API, separated by commas; `*` for all.")
     feedback: bool = setting(True, "Whether votes and opened results are stored and move results of the same query.")

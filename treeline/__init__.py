@@ -184,6 +184,7 @@ def open_index(name: str = "", *, home: str | Path | None = None) -> Index:
 
 def make_index(*sources: str | Path, name: str, home: str | Path | None = None, fresh: bool = False) -> Index:
     """Load sources (folders, git URLs, archives, `codesearchnet:DIR`, …) into an index, or bring it up to date."""
+    from treeline.ingest.history import update_sources
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import open_source
     from treeline.search.settings import open_store
@@ -192,6 +193,8 @@ def make_index(*sources: str | Path, name: str, home: str | Path | None = None, 
     settings = _settings(home)
     opened = [open_source(str(source), reading_of(settings)) for source in sources]
     load(open_store(settings), name, opened, LoadOptions(work=settings.home_path / ".loading", fresh=fresh))
+    if settings.history:
+        update_sources(settings.home_path, name, opened)
     return open_index(name, home=home)
 
 

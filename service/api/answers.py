@@ -46,7 +46,7 @@ class AliveBody(Body):
 
 
 class IndexBody(Body):
-    """The index that answered, and its generation."""
+    """Which index answered, and which generation of it."""
 
     name: str
     engine: str
@@ -152,7 +152,7 @@ class EntryBody(Body):
 
 
 class OutlineBody(Body):
-    """A definition in a file."""
+    """What a file defines, by line."""
 
     id: str
     name: str
@@ -162,7 +162,7 @@ class OutlineBody(Body):
 
 
 class DefinitionBody(Body):
-    """The definition of a name that is used in some lines of the file."""
+    """Where a name that is used in some lines of the file is defined."""
 
     name: str
     lines: list[int] = Field(description="First and last line of the part of the file that uses it.")
@@ -188,7 +188,7 @@ class FileBody(Body):
 
 
 class ContributionBody(Body):
-    """A lane's part in a result."""
+    """What one lane gave."""
 
     lane: str
     rank: int
@@ -300,7 +300,7 @@ class DegradationBody(Body):
 
 
 class ExactBody(Body):
-    """The call graph's answer to a structural question ("what calls X"): names are resolved within a repository, so
+    """What the call graph knows of a structural question ("what calls X"): names are resolved within a repository, so
     calls of library code, and what static analysis cannot resolve, are not in it."""
 
     symbol: str = Field(description="The symbol that the question is about.")
@@ -352,7 +352,7 @@ class CorrectionsBody(Body):
 
 
 class FiltersBody(Body):
-    """The filters of the search, from parameters or from the question; an empty text means no restriction."""
+    """What the search was narrowed to, by parameters or in the question; an empty text means no restriction."""
 
     language: str
     repo: str
@@ -504,7 +504,7 @@ class NeighbourBody(Body):
 
 
 class CallsBody(Body):
-    """Callers and callees of a function."""
+    """What is on the other side of a function's calls."""
 
     callers: list[NeighbourBody] = Field(description="What is known to call it: names are resolved in a repository.")
     unresolved_calls: int = Field(
@@ -609,7 +609,7 @@ class EvalBody(Body):
 
 
 def facets(answer: Answer) -> dict[str, dict[str, int]]:
-    """The number of results, on all pages, per language and repository."""
+    """How many results of the question, on all its pages, there are per language and repository."""
     return {name: answer.hits.most(name, FACET_VALUES) for name in FACETS}
 
 

@@ -203,10 +203,9 @@ def index_sources(
 ) -> Summary:
     """Load the sources into the index of the settings."""
     from treeline.encoder.registry import full_name
-    from treeline.ingest.history import update
+    from treeline.ingest.history import update_sources
     from treeline.ingest.pipeline import LoadOptions, load
     from treeline.ingest.sources import CODESEARCHNET, open_source
-    from treeline.ingest.sources.folder import Folder
 
     store = open_store(settings)
     exists = settings.index in store.names()
@@ -226,11 +225,9 @@ def index_sources(
     if rejects and str(rejects.resolve()) in {source.name.removeprefix(CODESEARCHNET) for source in sources}:
         raise InputError(f"{rejects} is a source, and --rejects would overwrite it", "name another file")
     summary = load(store, settings.index, sources, options, progress)
-    folders = {source.repo: source.root for source in sources if isinstance(source, Folder)}
-    if reading.history and folders:
-        progress("reading histories", 0, 0)
+    if reading.history:
         try:
-            update(settings.home_path, settings.index, folders)
+            update_sources(settings.home_path, settings.index, sources)
         except TreelineError as error:  # the index is complete without it
             echo(f"treeline: {error.message}", err=True)
     return summary

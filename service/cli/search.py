@@ -89,7 +89,7 @@ def search(
     if everywhere and name:
         raise InputError("--global asks every index", "leave out --name")
     settings = settings_for(engine, name) if everywhere else target_settings(engine, name)
-    query = Query.of(" ".join(words) or piped_text(settings.max_query_length), switches, settings)
+    query = Query.of(" ".join(words) if words else piped_text(settings.max_query_length), switches, settings)
     explain = bool(switches["explain"])
     if everywhere:
         answer, info = search_everywhere(query, settings)

@@ -1,1 +1,1 @@
-"""The frame of every request: access, rate limits, errors, logs and metrics."""
+"""What happens around every request: access, rate limits, errors, logs and metrics."""

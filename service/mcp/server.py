@@ -39,8 +39,8 @@ WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempoten
 Question = Annotated[
     str,
     Field(
-        description="What the code does, in plain words; a name; or exact text in quotes. -word excludes results "
-        "with it."
+        description="What the code does, in plain words; a name; exact text in quotes; or a whole issue, traceback, "
+        "log or diff. -word excludes results with it."
     ),
 ]
 Reference = Annotated[str, Field(description="A result's place (path:12) or [handle], a name, or an id.")]

@@ -1,4 +1,4 @@
-"""The search page: explained results, filters, switches and paging. Its whole state is in the URL."""
+"""The search page: explained results, filters, switches and paging. Its state is in the URL, unless it is too long."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
+from treeline.search.issue import is_issue
 from treeline.search.query import BY_NAME, parse
 from treeline.search.settings import Settings
 from treeline.search.structural_answer import REST
@@ -30,8 +31,8 @@ from treeline.service.present.text import ROUTES, STAGES
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
 PAGE_SIZE = 10
-DOWNLOADS = 100  # results in a JSON or CSV download
-COMPARISON = ("index", "language", "repo", "path", "kind")  # the state that a comparison keeps
+TAKEN = 100  # results in a JSON or CSV download
+COMPARED = ("index", "language", "repo", "path", "kind")  # the state that a comparison keeps
 MOST_CHOICES = 12  # per filter
 # The search modes that most people need. `text` and `callers` rephrase the query; the rest is under Advanced.
 LOOKS = (
@@ -59,7 +60,8 @@ class Choice:
     chosen: bool
 
 
-@blueprint.get("/search")
+@blueprint.route("/search", methods=["GET", "POST"])  # a long text does not fit into a URL
+@guard.reads
 def search() -> Response:
     """The search page. An empty query shows the empty page; after an error the switches keep their state."""
     settings = context().settings
@@ -81,7 +83,7 @@ def search() -> Response:
         page_ = render_template("search.html", answer=None, examples=EXAMPLES, **common)
         return Response(page_, headers={"Cache-Control": "no-cache"})
     try:
-        page, query = requested_page(state)
+        page, query = wanted(state)
         answer = search_or_cached(query.query(settings))
     except InputError as error:
         if status_of(error) != 400 or not for_people():
@@ -102,12 +104,12 @@ def search() -> Response:
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         map_address="/api/map?" + query_string(state | {"q": answer.query.text, "look": "", "page": ""}),
         json_address="/api/search?"
-        + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={DOWNLOADS}"),
+        + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={TAKEN}"),
         csv_address=f"/api/search.csv?{wider}",
-        compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARISON}}),
+        compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARED}}),
         understood=ROUTES.get(answer.route, answer.route),
-        functions=(functions := context().indexes.functions(context().index_names)),
-        index_name=context().index_names[0],
+        functions=(functions := context().indexes.functions(context().chosen)),
+        index_name=context().chosen[0],
         index_empty=not functions,
         may_vote=settings.feedback and guard.may_vote(),
         **common,
@@ -116,15 +118,15 @@ def search() -> Response:
     return guard.give_token(Response(html, headers=headers))
 
 
-def requested_page(state: dict[str, str]) -> tuple[int, Question]:
+def wanted(state: dict[str, str]) -> tuple[int, Question]:
     """The page number and the question in the page's URL."""
-    parameters = {name: value for name, value in state.items() if value and name not in {"page", "look"}}
-    parameters["q"] = rephrase(state["q"], state["look"])
+    given = {name: value for name, value in state.items() if value and name not in {"page", "look"}}
+    given["q"] = phrased(state["q"], state["look"])
     try:
         page = int(state["page"] or 1)
         if page < 1:
             raise ValueError
-        return page, SearchParameters.model_validate(parameters | {"k": PAGE_SIZE, "offset": (page - 1) * PAGE_SIZE})
+        return page, SearchParameters.model_validate(given | {"k": PAGE_SIZE, "offset": (page - 1) * PAGE_SIZE})
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "choose from the controls above") from error
@@ -132,7 +134,7 @@ def requested_page(state: dict[str, str]) -> tuple[int, Question]:
         raise InputError(f"there is no page {state['page'][:20]!r}", "pages count from 1") from error
 
 
-def rephrase(question: str, look: str) -> str:
+def phrased(question: str, look: str) -> str:
     """The query text as this search mode phrases it."""
     if look == "text" and not (question.startswith(('"', "/")) and question.endswith(question[0])):
         return '"' + question.replace('"', '\\"') + '"'
@@ -155,41 +157,44 @@ def pages(answer: Answer, page: int) -> dict[str, Any]:
 
 def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
     """The languages and repositories of the results, each a link that toggles the filter."""
-    choices: dict[str, list[Choice]] = {}
-    active = {"language": answer.plan.filters.language, "repo": answer.plan.filters.repo}
+    found: dict[str, list[Choice]] = {}
+    asked = {"language": answer.plan.filters.language, "repo": answer.plan.filters.repo}
     for name, counts in facets(answer).items():
-        on = active[name]
+        on = asked[name]
         values = ({} if not on or on in counts else {on: 0}) | counts
-        choices[name] = [
+        found[name] = [
             Choice(value, count, link(state, **{name: "" if value == on else value}), value == on)
             for value, count in list(values.items())[:MOST_CHOICES]
         ]
-    return choices
+    return found
 
 
 # The parameters of a search URL; `map` is for the script.
 SWITCHES = ("look", "mode", "quality", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
 STATE = ("q", "index", *SWITCHES, "language", "repo", "path", "kind", "page")
 SCRIPTS = ("map",)
+LINKED = 8_000  # characters of a text in the page's links: a server reads 16 kB
 MOST_NAMED = 5  # unknown parameters that the page lists
 
 
 def search_state() -> dict[str, str]:
     """The search in this request's URL. A filter typed in the query overrides the page's own."""
-    state = {name: request.args.get(name, "").strip() for name in STATE}
+    state = {name: request.values.get(name, "").strip() for name in STATE}
+    if is_issue(state["q"]):  # nothing in it is a filter
+        return state
     try:
-        typed_query = parse(state["q"])
+        parsed = parse(state["q"])
     except InputError:  # reported when the query is run
         return state
-    if not typed_query.words:
+    if not parsed.words:
         return state
     filters = {
-        "language": typed_query.filters.language,
-        "repo": typed_query.filters.repo,
-        "path": typed_query.filters.path_prefix,
-        "kind": typed_query.filters.kind,
+        "language": parsed.filters.language,
+        "repo": parsed.filters.repo,
+        "path": parsed.filters.path_prefix,
+        "kind": parsed.filters.kind,
     }
-    return state | {"q": typed_query.text} | {name: value for name, value in filters.items() if value}
+    return state | {"q": parsed.text} | {name: value for name, value in filters.items() if value}
 
 
 def unknown_parameters() -> list[str]:
@@ -205,11 +210,12 @@ def link(state: dict[str, str], **change: str | int) -> str:
 def query_string(state: dict[str, str]) -> str:
     """The state as a query string, without defaults."""
     usual = defaults(context().settings)
+    state = state | {"q": state["q"][:LINKED]}
     return urlencode({name: value for name, value in state.items() if value and usual.get(name) != value})
 
 
 def defaults(settings: Settings) -> dict[str, str]:
-    """The values of switches that the URL does not set."""
+    """What a search does where its URL says nothing."""
     values = {name: BY_NAME[name].default_in(settings) for name in SWITCHES if name in BY_NAME}
     texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in values.items()}
     return {"page": "1"} | {name: text.lower() for name, text in texts.items()}

@@ -68,8 +68,9 @@ for (const place of all("[data-kept]")) {
 }
 
 // ── suggestions of names and filters as you type ──
+const LONGEST_ADDRESS = 12_000; // a longer text goes in the body
 for (const form of all("[data-ask]")) {
-  const input = one("input[type=search]", form);
+  const input = one("textarea", form);
   const list = one(".suggestions", form);
   let names = [], chosen = -1, timer = 0, asked = "", abort = null;
 
@@ -152,6 +153,7 @@ for (const form of all("[data-ask]")) {
   input.addEventListener("blur", close);
   input.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !list.hidden) { close(); event.preventDefault(); }
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing && chosen < 0) { event.preventDefault(); form.requestSubmit(); }
     if (list.hidden) return;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
@@ -161,6 +163,7 @@ for (const form of all("[data-ask]")) {
   });
   form.addEventListener("submit", (event) => {
     if (!input.value.trim()) { event.preventDefault(); input.focus(); return; }
+    if (encodeURIComponent(input.value).length > LONGEST_ADDRESS) form.method = "post";
     busy();
   });
 }

@@ -221,13 +221,22 @@ def test_nothing_found_is_a_designed_page(page: Page) -> None:
     expect(page.locator(".result").first).to_be_visible()
 
 
-def test_a_pasted_question_that_is_too_long_is_answered_not_cut(context: BrowserContext) -> None:
-    page = context.new_page()  # whose console may say that the answer was a refusal
+@pytest.mark.parametrize("length", [1_200, 30_000])  # in the address, and in the body
+def test_a_pasted_issue_is_read_whole(page: Page, length: int) -> None:
     page.goto("/")
-    page.get_by_label("What should the code do?").focus()
-    page.keyboard.insert_text("wrap " * 240)
+    box = page.get_by_label("What should the code do?")
+    height = box.evaluate("box => box.clientHeight")
+    box.focus()
+    page.keyboard.insert_text(
+        "wrap() loses a line\n\n" + "When a paragraph of text is wrapped, lines get lost.\n" * (length // 50)
+    )
+    assert box.evaluate("box => box.clientHeight") > height  # the box grows
     page.keyboard.press("Enter")
-    expect(page.get_by_text("the question has 1,199 characters, at most 1,000 are read")).to_be_visible()
+    expect(page.get_by_text("understood as an issue")).to_be_visible()
+    expect(page.get_by_text("Read as an issue: its first line")).to_be_visible()
+    expect(page.locator(".result").first).to_be_visible()
+    page.get_by_role("link", name="python").first.click()  # the text is in the links, as far as they hold it
+    expect(page.get_by_text("understood as an issue")).to_be_visible()
 
 
 def test_a_hostile_record_does_nothing(page: Page) -> None:

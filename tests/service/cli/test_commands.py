@@ -357,7 +357,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("search", "x", "--quality", "finest"), "finest"),
         (("search", "!!!"), "no word"),
         (("search", "x", "-k", "0"), "-k"),
-        (("search", "x" * 2_000), "1,000"),
+        (("search", "x" * 100_001), "100,000"),
         (("search", "x", "--name", "other-name"), "other-name"),
         (("search", "x", "--name", "../../etc"), "../../etc"),
         (("index",), "SOURCE"),

@@ -163,8 +163,17 @@ def test_filters_and_excluded_words_may_stand_in_the_question(client: FlaskClien
 
 
 def test_a_question_that_is_too_long_is_told_its_length(client: FlaskClient) -> None:
-    problem = client.get("/api/search", query_string={"q": "x" * 100_001}).get_json()["error"]
+    problem = client.post("/api/search", json={"q": "x" * 100_001}).get_json()["error"]
     assert problem["message"] == "the question has 100,001 characters, at most 100,000 are read"
+
+
+def test_a_pasted_issue_is_answered(client: FlaskClient) -> None:
+    issue = "wrap() loses a line\n\n" + "When a paragraph of text is wrapped, a line is lost. -wrap lang:go\n" * 200
+    answer = client.post("/api/search", json={"q": issue, "k": 5, "language": "python"}).get_json()
+    assert answer["route"] == "issue" and answer["excluded"] == []
+    assert "textwrap.py" in {row["path"] for row in answer["results"]}
+    assert any(hint.startswith("read as an issue: its first line") for hint in answer["hints"])
+    assert client.post("/api/search", json={"q": "wrap", "nonsense": 1}).status_code == 422
 
 
 @mark.parametrize("question", ["!!!", "_ _", "\N{PARTY POPPER}"])

@@ -30,6 +30,7 @@ OPERATIONS = [
     "GET /api/files/{where}",
     "GET /api/sources",
     "GET /api/sources/job",
+    "POST /api/search",
     "POST /api/sources",
     "POST /api/sources/stop",
     "POST /api/feedback",
