@@ -17,7 +17,7 @@ import click
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder.tokens import identifier_parts
+from treeline.encoder.static import identifier_parts
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric
 from treeline.eval.harness import Output, evaluation_settings, finish, output_options, run, summarise_index

@@ -24,17 +24,15 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Engine, Store
 from treeline.eval.metrics import compare, reciprocal_rank
 from treeline.eval.sets import docstrings
-from treeline.rerank.fusion import adaptive, intersection, rrf, score_sum
-from treeline.rerank.language import named_language
-from treeline.rerank.ranked_list import Fusion, RankedList
+from treeline.rerank.evidence import named_language
+from treeline.rerank.fusion import Fusion, RankedList, adaptive, intersection, rrf, score_sum
 from treeline.rerank.registry import DEFAULT_WEIGHTS
-from treeline.search.lanes.keyword import keyword_lane
 from treeline.search.lanes.lane_set import dense_lane
+from treeline.search.lanes.words import keyword_lane
 from treeline.search.live import LiveSearcher
 from treeline.search.plan import route
-from treeline.search.query import Query
+from treeline.search.query import Query, is_identifier
 from treeline.search.settings import Settings, from_environment, open_store
-from treeline.search.spelling import is_identifier
 from treeline.service.cli import main
 
 DEPTH = 300

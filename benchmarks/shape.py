@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import click
 
-from treeline.corpus import shape
+from treeline.corpus import analysis
 from treeline.corpus.analysis import STOP_WORDS
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder.tokens import identifier_parts
+from treeline.encoder.static import identifier_parts
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric
 from treeline.eval.harness import (
@@ -40,23 +40,23 @@ from treeline.service.cli import main
 
 # How people ask for each shape; `{}` is the topic.
 QUESTIONS: dict[str, tuple[str, ...]] = {
-    shape.RECURSION: ("recursive function for {}", "{} that calls itself", "recursively {}"),
-    shape.NESTED_LOOPS: ("nested loops over {}", "{} with nested for loops"),
-    shape.GENERATOR: ("generator function for {}", "yields {}", "{} that yields values"),
-    shape.ASYNC: ("async {}", "coroutine for {}", "{} asynchronously"),
-    shape.RETRIES: ("retry {} when it fails", "{} with retries", "{} with exponential backoff"),
-    shape.EARLY_RETURN: ("{} with an early return", "guard clauses in {}"),
-    shape.CONTEXT: ("context manager for {}", "{} in a with block"),
-    shape.DECORATOR: ("decorator for {}", "{} that returns a function"),
-    shape.RAISES: ("{topic} that raises {name}", "where does {topic} throw {name}"),
-    shape.CATCHES: ("{topic} that catches {name}", "{topic} handles {name}"),
-    shape.DECORATED: ("{topic} decorated with {name}", "{topic} annotated with {name}"),
-    shape.READS_FILE: ("reads a file: {}", "{} reads it from a file"),
-    shape.WRITES_FILE: ("writes {} to a file", "{}, saves it to a file"),
-    shape.NETWORK: ("{} by an http request", "sends an http request for {}"),
-    shape.PROCESS: ("{} in a subprocess", "runs a shell command for {}"),
-    shape.REGEX: ("{} by regular expression", "regex for {}"),
-    shape.COMPLEX: ("complex function for {}", "complicated {} with many branches"),
+    analysis.RECURSION: ("recursive function for {}", "{} that calls itself", "recursively {}"),
+    analysis.NESTED_LOOPS: ("nested loops over {}", "{} with nested for loops"),
+    analysis.GENERATOR: ("generator function for {}", "yields {}", "{} that yields values"),
+    analysis.ASYNC: ("async {}", "coroutine for {}", "{} asynchronously"),
+    analysis.RETRIES: ("retry {} when it fails", "{} with retries", "{} with exponential backoff"),
+    analysis.EARLY_RETURN: ("{} with an early return", "guard clauses in {}"),
+    analysis.CONTEXT: ("context manager for {}", "{} in a with block"),
+    analysis.DECORATOR: ("decorator for {}", "{} that returns a function"),
+    analysis.RAISES: ("{topic} that raises {name}", "where does {topic} throw {name}"),
+    analysis.CATCHES: ("{topic} that catches {name}", "{topic} handles {name}"),
+    analysis.DECORATED: ("{topic} decorated with {name}", "{topic} annotated with {name}"),
+    analysis.READS_FILE: ("reads a file: {}", "{} reads it from a file"),
+    analysis.WRITES_FILE: ("writes {} to a file", "{}, saves it to a file"),
+    analysis.NETWORK: ("{} by an http request", "sends an http request for {}"),
+    analysis.PROCESS: ("{} in a subprocess", "runs a shell command for {}"),
+    analysis.REGEX: ("{} by regular expression", "regex for {}"),
+    analysis.COMPLEX: ("complex function for {}", "complicated {} with many branches"),
 }
 SHORTEST_TOPIC = 3  # letters
 LEAST_NAMES = 4  # functions whose name has the topic
@@ -100,7 +100,7 @@ def questions(functions: Sequence[Function], shapes: Mapping[str, str], seed: in
                 len(topic) < SHORTEST_TOPIC
                 or not topic.isalpha()
                 or topic in STOP_WORDS
-                or shape.read_query(topic) != (topic, [])
+                or analysis.read_query(topic) != (topic, [])
             ):
                 continue
             by_topic[topic].append(function.id)
@@ -109,7 +109,7 @@ def questions(functions: Sequence[Function], shapes: Mapping[str, str], seed: in
     rng = random.Random(seed)
     results: dict[str, list[Asked]] = defaultdict(list)
     for (term, topic), answers in sorted(by_both.items()):
-        kind, _, name = term.partition(shape.OF)
+        kind, _, name = term.partition(analysis.OF)
         queries = QUESTIONS.get(kind)
         names = bool(queries and "{name}" in queries[0])
         count = len(by_topic[topic])

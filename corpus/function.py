@@ -44,6 +44,13 @@ class Address(NamedTuple):
         """First and last line, when the URL names them."""
         return lines_in(self.url)
 
+    @property
+    def scopes(self) -> list[str]:
+        """The steps inside the file: classes (or enclosing functions), then the function's own name."""
+        if self.kind == "file":  # the dot in its name does not separate scopes
+            return [self.func_name]
+        return self.func_name.split(".") if self.func_name else ["<anonymous>"]
+
 
 def module_of(path: str) -> str:
     """The module name of a file: `json/decoder.py` → `json.decoder`, `json/__init__.py` → `json`."""

@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 
 from treeline.corpus.errors import REBUILD, EncoderMismatch, ExtraMissing, InputError
 from treeline.corpus.function import Function
-from treeline.encoder import standing
-from treeline.encoder.protocol import DEEP_ENCODER, Vectors, unit
-from treeline.encoder.static import StaticEncoder
+from treeline.encoder.protocol import DEEP_ENCODER, Vectors, add_to_functions, add_to_queries, strip_prior, unit
+from treeline.encoder.static import StaticEncoder, Tokenizer
 from treeline.encoder.text import fields
-from treeline.encoder.tokens import Tokenizer
 
 PACKAGE = "treeline_models"
 CONFIG, MODEL = "deep.json", "deep.onnx"
@@ -80,12 +78,12 @@ class DeepEncoder:
         if not self._asks or find_spec("onnxruntime") is None:  # static questions suit deep functions too
             return vectors
         sequences = [self._question(text) for text in texts]
-        return standing.add_to_queries(self._move(standing.strip(vectors), sequences))
+        return add_to_queries(self._move(strip_prior(vectors), sequences))
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
-        vectors = standing.strip(self._static.encode_functions(functions))
+        vectors = strip_prior(self._static.encode_functions(functions))
         sequences = [self._sequence(function) for function in functions]
-        return standing.add_to_functions(self._move(vectors, sequences), functions)
+        return add_to_functions(self._move(vectors, sequences), functions)
 
     def check_runtime(self) -> None:
         """Raise if the encoder cannot read functions: before a load starts, not in the middle of it."""

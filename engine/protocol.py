@@ -29,6 +29,10 @@ class Filters:
     def kinds(self) -> tuple[str, ...]:
         return tuple(filter(None, map(str.strip, self.kind.split(","))))
 
+    def __bool__(self) -> bool:
+        """Whether anything is restricted."""
+        return bool(self.language or self.repo or self.path_prefix or self.partition or self.kind)
+
 
 NO_FILTERS = Filters()
 

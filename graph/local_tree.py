@@ -18,7 +18,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
 from treeline.graph.embedding import Nodes
 from treeline.graph.hyperbolic import Floats
-from treeline.graph.tree import SEPARATOR, scopes
+from treeline.graph.tree import SEPARATOR
 
 
 @frozen
@@ -44,7 +44,7 @@ def paths(addresses: Sequence[Address]) -> list[tuple[str, ...]]:
     """Steps from the common root: repository, folders, file, classes, function. The last is unique per candidate."""
     result: list[tuple[str, ...]] = []
     for position, address in enumerate(addresses):
-        *classes, name = scopes(address)
+        *classes, name = address.scopes
         leaf = f"{name}{SEPARATOR}{position}"  # two functions may have the same name and path
         result.append((address.repo, *address.path.split("/"), *classes, leaf))
     return result

@@ -22,7 +22,7 @@ from treeline.graph.embedding import Embedding, average_distortion, depths, embe
 from treeline.graph.global_embedding import GlobalEmbedding
 from treeline.graph.hyperbolic import Points, at_origin, distance, distances
 from treeline.graph.local_tree import LocalTree, local_tree
-from treeline.graph.tree import FOLDER, KINDS, SEPARATOR, Kind, Tree, scopes
+from treeline.graph.tree import FOLDER, KINDS, SEPARATOR, Kind, Tree
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -130,4 +130,4 @@ def _kind(local: LocalTree, addresses: Sequence[Address], node: int) -> Kind:
         return KINDS[depth]
     if depth <= file_depth:
         return "folder" if depth < file_depth else "file"
-    return "function" if depth == file_depth + len(scopes(address)) else "class"
+    return "function" if depth == file_depth + len(address.scopes) else "class"

@@ -48,13 +48,6 @@ class Tree:
         return nodes[::-1]
 
 
-def scopes(address: Address) -> list[str]:
-    """The steps inside the file: classes (or enclosing functions), then the function's own name."""
-    if address.kind == "file":  # the dot in its name does not separate scopes
-        return [address.func_name]
-    return address.func_name.split(".") if address.func_name else ["<anonymous>"]
-
-
 class _Grower:
     """Adds functions to a tree, finding or making the nodes above each."""
 
@@ -80,7 +73,7 @@ class _Grower:
             for folder in folders:
                 node = self.child(node, folder, FOLDER)
             node = self.files[key] = self.child(node, name, FILE)
-        *classes, name = scopes(address)
+        *classes, name = address.scopes
         if address.kind == "file":  # a file's unit is the file's node, a class's unit the class's node
             self.leaves[function_id] = node
             return

@@ -61,12 +61,11 @@ class Candidate(NamedTuple):
 
 @frozen
 class RerankContext:
-    """The query, and functions that return vectors, texts and code by id, for a re-ranker."""
+    """The query, and functions that return vectors and texts by id, for a re-ranker."""
 
     query: str
     vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     texts: Callable[[Sequence[str]], Sequence[str]] | None = None
-    codes: Callable[[Sequence[str]], Sequence[str]] | None = None  # the texts without docstrings
     explain: bool = True  # whether the candidates need reasons
     kind: str = ""  # of the query, see `QueryTraits`
     symbols: Sequence[str] = ()  # names in the query that are written like identifiers

@@ -11,7 +11,6 @@ from treeline.corpus.errors import InputError
 if TYPE_CHECKING:
     from treeline.rerank.candidates import Reranker
     from treeline.rerank.methods import RerankOptions
-    from treeline.rerank.ranked_list import Fusion
 
 FUSIONS: Mapping[str, str] = {
     "rrf": "reciprocal ranks",
@@ -38,17 +37,6 @@ NAMES: Mapping[str, str] = {
     "random": "a random order",
 }
 DEFAULT = "tree"  # docs/research/rerankers.md says why
-
-
-def fusion(name: str = "default") -> Fusion:
-    """The fusion method of that name."""
-    name = DEFAULT_FUSION if name == "default" else name
-    if name not in FUSIONS:
-        raise InputError(f"unknown fusion {name!r}", f"choose one of: default, {', '.join(FUSIONS)}")
-    from treeline.rerank import fusion as methods
-
-    method: Fusion = getattr(methods, name)
-    return method
 
 
 def reranker(name: str = "default", options: RerankOptions | None = None) -> Reranker:

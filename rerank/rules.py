@@ -16,27 +16,27 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.analysis import terms
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import lines_in
 from treeline.graph.hyperbolic import Floats
-from treeline.rerank.accessors import asks_for_accessors, is_accessor
 from treeline.rerank.candidates import Candidates, Positions, RerankContext
-from treeline.rerank.direction import contradictions, known, opposite
 from treeline.rerank.evidence import (
     ASKED_FOR,
     DOCUMENTS,
     PathFacts,
     asks_for_documents,
+    contradictions,
     is_heading,
+    known,
     label_match,
     label_words,
     lists_changes,
     old_versions,
+    opposite,
+    others,
     path_facts,
     query_words,
 )
-from treeline.rerank.language import others
 
 PAGE = 10  # ranks to divide up
 REPOSITORY, FILE, CLASS = 1, 2, 3  # radii, in edges from the root: chains of folders are contracted
@@ -66,11 +66,6 @@ FADING = 0.5  # the factor for each further unit of a file
 DOCUMENT_SUPPORT = 0.5  # the factor for a document, which mentions the same thing in many sections
 USUAL_LENGTH = 400  # lines of a file that neither gains nor loses
 CERTAIN = 2.5  # the factor if a conversion's direction is known, as for `atoi`, and not guessed from the name
-ACCESSOR_LEAD = 0.3  # by which an accessor must be better than the next unit of its file to stay before it
-ACCESSOR_LINES = 8  # of a function that may be one, with its docstring
-NEAR_BEST = 0.8  # of the best score: if several functions of a file match this well, the unit around them is shown
-SEVERAL = 3  # how many such functions
-CONTAINER = 0.5  # of the best score: how well the unit around them must match itself
 MEMBERS = 3  # of the type that the query names, before other results
 MOST_STEPS = 3  # of a repository, so one that is full of answers is not shut out
 NAMES_SHOWN = 3  # of the other matches in a file
@@ -193,71 +188,6 @@ class Columns:
         return roles
 
     @cached_property
-    def swaps(self) -> dict[int, int]:
-        """For each of the best candidates that is an accessor, the function of its file that matches nearly as well and
-        does more, if there is one. None for what the query names or asks for, and no function whose name has no word of
-        the query for one whose name has."""
-        if self.context.codes is None or self.is_symbol or asks_for_accessors(self.query):
-            return {}
-        order, scores = self.order.tolist(), self.scores
-        short = [position for position in order[: 2 * PAGE] if self._is_short(position)]
-        codes = self.context.codes([self.head.ids[position] for position in short]) if short else []
-        accessors = {position for position, code in zip(short, codes, strict=True) if is_accessor(code)}
-        query_terms, swaps = frozenset(terms(self.query)), dict[int, int]()
-
-        def has_a_word(position: int) -> bool:
-            return not query_terms.isdisjoint(terms(last_part(self.names[position])))
-
-        for accessor in (position for position in short if position in accessors):
-            own = last_part(self.names[accessor])
-            if own in self.symbols_in_sentence or letters(own) == letters(self.query):
-                continue
-            is_apt = has_a_word(accessor)
-            for other in order:
-                if (
-                    self.files[other] == self.files[accessor]
-                    and scores[accessor] - ACCESSOR_LEAD <= scores[other] <= scores[accessor]
-                    and self.kinds[other] in FUNCTIONS
-                    and other not in accessors
-                    and other not in swaps.values()
-                    and (other in short or not self._is_short(other))  # what was not read may be an accessor too
-                    and (has_a_word(other) or not is_apt)
-                ):
-                    swaps[accessor] = other
-                    break
-        return swaps
-
-    @cached_property
-    def containers(self) -> dict[int, int]:
-        """For each file whose best functions match about equally well, the class around them or the file itself, if it
-        matches too. Maps its position to that of the best function."""
-        functions: dict[int, list[int]] = {}
-        containers: dict[int, list[int]] = {}
-        for position in (-self.fused).argsort(kind="stable").tolist():
-            kind, file = self.kinds[position], int(self.files[position])
-            if kind in FUNCTIONS:
-                functions.setdefault(file, []).append(position)
-            elif kind == "file" or kind in TYPES:
-                containers.setdefault(file, []).append(position)
-        result = {}
-        for file, best in functions.items():
-            least = self.fused[best[0]]
-            if len(best) < SEVERAL or self.fused[best[SEVERAL - 1]] < NEAR_BEST * least:
-                continue
-            enclosing = [
-                one
-                for one in containers.get(file, ())
-                if self.fused[one] >= CONTAINER * least
-                and (
-                    self.kinds[one] == "file"
-                    or all(self.names[inner].startswith(f"{self.names[one]}.") for inner in best[:SEVERAL])
-                )
-            ]
-            if enclosing:
-                result[min(enclosing, key=lambda one: (self.kinds[one] == "file", -len(self.names[one])))] = best[0]
-        return result
-
-    @cached_property
     def radius(self) -> int:
         """The radius at which to cut the tree: the smallest with as many clusters as the page has ranks.
 
@@ -269,10 +199,6 @@ class Columns:
             if effective(shares(groups, self.fused)) >= PAGE:
                 return radius
         return CLASS
-
-    def _is_short(self, position: int) -> bool:
-        first, last = lines_in(self.head.parts("fragment")[position]) or (0, ACCESSOR_LINES)
-        return self.kinds[position] in FUNCTIONS and last - first < ACCESSOR_LINES
 
 
 def letters(name: str) -> str:
@@ -419,44 +345,14 @@ def length(columns: Columns) -> Floats:
     return np.log(longest / USUAL_LENGTH)[columns.files]
 
 
+def test(columns: Columns) -> Floats:
+    """1 for what lies in a test, example, vendored or generated file, and for a test inside a file of code."""
+    inside = np.array([INLINE_TEST.match(name) is not None for name in columns.names])
+    return np.maximum(role("tests")(columns), inside & (not ASKED_FOR.search(columns.query)))
+
+
 def role(name: str) -> Callable[[Columns], Floats]:
     return lambda columns: (columns.roles == name).astype(np.float64)[columns.files]
-
-
-def outline(columns: Columns) -> Floats:
-    return np.array([kind not in DEFINES for kind in columns.kinds], dtype=np.float64)
-
-
-def inline_test(columns: Columns) -> Floats | None:
-    if ASKED_FOR.search(columns.query):
-        return None
-    return np.array([INLINE_TEST.match(name) is not None for name in columns.names], dtype=np.float64)
-
-
-def container(columns: Columns) -> Floats | None:
-    """Lifts the unit around several matches above the best of them."""
-    if not columns.is_broad or not columns.containers:
-        return None
-    result, scores = np.zeros(len(columns)), columns.scores
-    for position, best in columns.containers.items():
-        result[position] = max(0.0, scores[best] + JUST - scores[position])
-    return result
-
-
-def accessor(columns: Columns) -> Floats | None:
-    """Exchanges the scores of an accessor and the function that does more: the file keeps its rank."""
-    if not columns.swaps:
-        return None
-    result, scores = np.zeros(len(columns)), columns.scores
-    for position, other in columns.swaps.items():
-        result[position] = scores[other] - scores[position]
-        result[other] = -result[position]
-    return result
-
-
-def substitute(columns: Columns, position: int) -> str:
-    other = columns.swaps.get(position)
-    return "" if other is None else f" ({columns.names[other]} does more)"
 
 
 def opposite_direction(columns: Columns) -> Floats | None:
@@ -492,35 +388,15 @@ RULES = (
     Rule("home", 1.5, home, "its repository defines names in the query", scope="files"),
     Rule("history", 0.4, history, "changed by commits about the same", scope="files", detail=commit),
     Rule("length", 0.05, length, "a long file", "a short file", "files"),
-    Rule("tests", -0.5, role("tests"), "a test, example, vendored or generated file", scope="files"),
+    Rule("tests", -0.5, test, "a test, example, vendored or generated code", scope="files"),
     Rule("changelogs", -1.0, role("changelogs"), "a list of changes", scope="files"),  # mentions all, explains nothing
     Rule("documents", -0.3, role("documents"), "a document", scope="files"),  # code that answers as well goes first
     Rule("index-files", -0.15, role("index-files"), "a file that re-exports others", scope="files"),
     Rule("old-versions", -0.5, role("old-versions"), "an older version", scope="files"),
-    Rule("outlines", -0.1, outline, "not a definition", scope="files"),
-    Rule("inline-tests", -0.5, inline_test, "a test inside its file", scope="files"),
-    Rule("containers", 1.0, container, "several matches are inside it", scope="files"),
-    Rule(
-        "accessors",
-        1.0,
-        accessor,
-        "it does more than an accessor of its file",
-        "it only returns or sets a value",
-        "files",
-        substitute,
-    ),
     Rule("direction", -0.2, opposite_direction, "its name says the opposite"),  # .5: −.001 on the 99 (p = .05)
     Rule("negation", 1.0, twin, loss="its name says the opposite"),
     Rule("language", -0.5, other_language, "written in another language than the query names"),
 )
-
-
-def repository_share(columns: Columns) -> Floats | None:
-    """Earlier results of the repository, in parts of the ranks that it is entitled to by its share."""
-    if not columns.spreads or not columns.repos.any():
-        return None
-    ranks = np.maximum(1.0, PAGE * shares(columns.repos, columns.fused))[columns.repos]
-    return np.minimum(before(columns.repos, columns.order) / ranks, MOST_STEPS)
 
 
 def repository(columns: Columns) -> Floats | None:
@@ -570,7 +446,6 @@ def members(columns: Columns) -> Floats | None:
 # lifts results of other clusters however weak they are (docs/research/tree-ranking.md). For files the step lies between
 # the divisors of D'Hondt (1, 2, 3 …) and Sainte-Laguë (1, 3, 5 …); a broad question asks for files.
 DIVISORS = (
-    Rule("spread-repositories", 0.1, repository_share, scope="files"),
     Rule("spread-repositories", 0.16, repository, scope="functions"),
     Rule("spread-files", 1.5, file, scope="files"),
     Rule("broad-questions", 2.5, broad_question, scope="files"),

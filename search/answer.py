@@ -17,8 +17,7 @@ from treeline.engine.hits import Part, distinct
 from treeline.rerank.candidates import Candidate, Candidates
 from treeline.search.lanes.lane_set import Degradation
 from treeline.search.plan import Plan
-from treeline.search.query import Query
-from treeline.search.spelling import Corrections
+from treeline.search.query import Corrections, Query
 from treeline.search.structural_answer import Exact
 
 CONTAINERS = frozenset({"file", "class", "interface", "type", "enum", "section"})  # kinds that have units inside them

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from treeline.corpus.analysis import terms
 from treeline.corpus.counting import counted
 from treeline.corpus.frozen import frozen
-from treeline.search.location import CALLED_IN, LINE_OF, PATH, Location, parse_path, parse_place
-from treeline.search.spelling import identifiers
+from treeline.search.query import identifiers
+from treeline.search.structure import CALLED_IN, LINE_OF, PATH, Location, parse_path, parse_place
 
-LEAST_LETTERS, LEAST_LINES = 500, 4  # a shorter text is a question
 READ_LETTERS = 20_000  # of a pasted text: what is said later is a log
 LONGEST_LINE = 2_000
 MOST_NAMES, MOST_PLACES, MOST_MESSAGES = 20, 20, 3
@@ -83,11 +82,6 @@ class Issue:
         """`its first line, 2 frames, 3 names`."""
         parts = ((len(self.places), "place"), (len(self.names), "name"), (len(self.messages), "message"))
         return ", ".join(["its first line", *(counted(number, noun) for number, noun in parts if number)])
-
-
-def is_issue(text: str) -> bool:
-    """Whether a text is too long, or has too many lines, to be a question."""
-    return len(text) >= LEAST_LETTERS or sum(1 for line in text.split("\n", 50) if line.strip()) >= LEAST_LINES
 
 
 def read_issue(text: str) -> Issue:

@@ -15,19 +15,41 @@ from typing import Literal
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
-from treeline.engine.protocol import NO_FILTERS, Engine, Filters
+from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
-from treeline.rerank.language import INTERCHANGEABLE, LANGUAGES, WORDS, NamedLanguage, named_language
-from treeline.rerank.ranked_list import QueryTraits
-from treeline.rerank.registry import fusion
+from treeline.rerank.evidence import INTERCHANGEABLE, LANGUAGES, WORDS, NamedLanguage, named_language
+from treeline.rerank.fusion import QueryTraits, fusion
 from treeline.search.executor import Run
-from treeline.search.issue import Issue, is_issue, read_issue
-from treeline.search.location import Location, parse_path, parse_place
-from treeline.search.query import WORD, Parts, Query, combine, narrowing, parse
+from treeline.search.issue import Issue, read_issue
+from treeline.search.query import (
+    IDENTIFIER,
+    WORD,
+    Corrections,
+    Parts,
+    Query,
+    bare,
+    combine,
+    correct,
+    doubtful,
+    identifiers,
+    is_identifier,
+    narrowing,
+    parse,
+)
 from treeline.search.settings import MODES, QUALITIES, Settings
-from treeline.search.spelling import IDENTIFIER, Corrections, bare, correct, doubtful, identifiers, is_identifier
-from treeline.search.structure import CALLS, EVERYTHING, INHERITS, MARKS, definition_symbol, structural
+from treeline.search.structure import (
+    CALLS,
+    EVERYTHING,
+    INHERITS,
+    MARKS,
+    Location,
+    definition_symbol,
+    is_issue,
+    parse_path,
+    parse_place,
+    structural,
+)
 
 KEYWORD, DENSE, TFIDF, EXACT, GRAPH = "keyword", "dense", "tfidf", "exact", "graph"
 CALLEES, TEXT_CALLS, PATH = "callees", "text_calls", "path"
@@ -188,7 +210,7 @@ class Planner:
         plan = Plan(
             query=query,
             words=words,
-            filters=filters if filters == NO_FILTERS else as_indexed(filters, self._facets),
+            filters=as_indexed(filters, self._facets) if filters else filters,
             excluded=parts.excluded_words,
             # In `what calls "parse"` and `File "a.py", line 3` quotes only mark the name.
             phrases=() if way.relations or way.location else parts.phrases,
@@ -208,7 +230,7 @@ class Planner:
         return Plan(
             query=query,
             words=issue.title,
-            filters=query.filters if query.filters == NO_FILTERS else as_indexed(query.filters, self._facets),
+            filters=as_indexed(query.filters, self._facets) if query.filters else query.filters,
             excluded=(),
             phrases=(),
             regex="",
@@ -224,7 +246,7 @@ class Planner:
     def hints(self, plan: Plan, *, has_results: bool, has_exclusions: bool) -> list[str]:
         """Sentences about what the index does not have: the query's filters if nothing was found, else its language.
         `excluded`: results were dropped because they contain an excluded word."""
-        hints = [] if has_results or plan.filters == NO_FILTERS else filter_hints(plan.filters, self._facets)
+        hints = filter_hints(plan.filters, self._facets) if plan.filters and not has_results else []
         if has_exclusions and not has_results:
             words = " or ".join(f"“{word}”" for word in plan.excluded)
             hints.append(f"everything that was found contains {words}, which the question excludes")
@@ -308,7 +330,7 @@ def check_regex(pattern: str) -> None:
 
 def _check_words(words: str, filters: Filters, exclusions: tuple[str, ...]) -> None:
     hint = "say in a few words what the code does"
-    if not words and (exclusions or filters != NO_FILTERS):
+    if not words and (exclusions or filters):
         raise InputError(f"there is no word to look for ({narrowing(filters, exclusions)})", hint)
     if not words:
         raise InputError("the question is empty", hint)

@@ -10,9 +10,10 @@ from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function, is_re_export, module_of
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS, Filters
-from treeline.search.location import Location, innermost, parse_location
+from treeline.search.location import innermost
 from treeline.search.overview import locations
 from treeline.search.structural_answer import first_named
+from treeline.search.structure import Location, parse_location
 
 if TYPE_CHECKING:
     from treeline.search.live import LiveSearcher
@@ -56,7 +57,7 @@ def _by_name(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hi
 
 def _unknown(searcher: LiveSearcher, name: str, filters: Filters, otherwise: str) -> InputError:
     """The error for an unknown name: it is outside the filters, a class, or misspelt."""
-    if filters != NO_FILTERS and searcher.engine.named(name, 1):
+    if filters and searcher.engine.named(name, 1):
         where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
         return InputError(f"nothing is called {name!r} in {where}", "it is elsewhere: ask without that filter")
     if where := _class_called(searcher, name):

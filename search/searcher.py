@@ -19,14 +19,15 @@ from treeline.engine.protocol import Engine, IndexInfo
 from treeline.graph.callgraph import CallGraph
 from treeline.graph.history import StoredHistory, history_file
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
+from treeline.rerank.fusion import fusion
 from treeline.rerank.methods import RerankOptions
-from treeline.rerank.registry import DEFAULT_WEIGHTS, fusion, reranker
+from treeline.rerank.registry import DEFAULT_WEIGHTS, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
 from treeline.search.executor import Executor, Run
 from treeline.search.lanes.graph import StoredGraph, callees_lane
 from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, exclude
-from treeline.search.lanes.phrase import require
 from treeline.search.lanes.tfidf import Progress, no_progress
+from treeline.search.lanes.words import require
 from treeline.search.location import Locations
 from treeline.search.plan import CALLEES, DEFINITIONS, EXACT, HISTORY, PATH, PLACES, Plan, Planner
 from treeline.search.query import Query
@@ -233,7 +234,6 @@ class Searcher:
             query=plan.route.symbols[0] if plan.route.alone else plan.text,
             vectors=vectors,
             texts=self._texts,
-            codes=self._codes,
             explain=plan.query.explain,
             kind=plan.route.kind,
             symbols=plan.route.symbols,
@@ -313,10 +313,6 @@ class Searcher:
     def _texts(self, ids: Sequence[str]) -> list[str]:
         bodies = {function.id: function for function in self.engine.fetch(ids)}
         return [f"{bodies[id_].docstring}\n{bodies[id_].code}" if id_ in bodies else "" for id_ in ids]
-
-    def _codes(self, ids: Sequence[str]) -> list[str]:
-        bodies = {function.id: function.code for function in self.engine.fetch(ids)}
-        return [bodies.get(id_, "") for id_ in ids]
 
 
 def _raise_for(failures: Mapping[str, str], errors: Mapping[str, Exception]) -> None:

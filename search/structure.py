@@ -1,4 +1,5 @@
-"""The forms of structural questions ("what calls X", "who implements Y"), and where their walks start."""
+"""The forms of queries: structural questions ("what calls X") with the start of their walks, questions for a
+definition, and locations (`sessions.py`, `src/app.py:12`, a line of a stack trace)."""
 
 from __future__ import annotations
 
@@ -209,3 +210,82 @@ def functions_of(graph: CallGraph, node: int) -> list[str]:
 def units_of(graph: CallGraph, node: int) -> list[str]:
     """The ids of the units that stand for a node: its own, or for a class that is no unit its functions'."""
     return graph.ids(node)[::-1] or functions_of(graph, node)
+
+
+# `path:12`, `path:12:5`, `https://…/path#L12-L20`
+LINE = re.compile(r"(?P<path>.+?)(?::|#L)(?P<line>[0-9]{1,9})(?:[-:]L?[0-9]+)?")
+EXTENSIONS = (
+    "py pyi js jsx mjs cjs ts tsx go java rb php rs c h cc cpp cxx hpp hh cs kt kts scala swift ex exs hs lua sh bash "
+    "zig dart jl r pl pm m mm ml mli clj cljs erl elm vue svelte sql html css scss less md rst adoc txt toml yaml yml "
+    "json xml ini cfg conf lock gradle cmake tf proto graphql dockerfile makefile ipynb".split()
+)
+# What may be a path in a query: no blanks, and a slash or a file extension; `json.loads` is a name.
+PATH = re.compile(
+    rf"(?:[\w.@+~-]*/)+[\w.@+~-]*|[\w@+~-][\w.@+~-]*\.(?:{'|'.join(EXTENSIONS)})|(?:Make|Docker)file", re.IGNORECASE
+)
+# A place in a stack trace or a compiler's message: `File "a/b.py", line 12`; `at f (a/b.js:12:5)`, `a/b.rb:12:in 'f'`.
+# The second only has the end of the path: a pattern for all of it would take quadratic time.
+CALLED_IN = re.compile(r'\bFile "([^"\n]{1,500})", line ([0-9]{1,9})')
+LINE_OF = re.compile(rf"\.(?:{'|'.join(EXTENSIONS)}):([0-9]{{1,9}})\b", re.IGNORECASE)
+NO_PATH = re.compile(r"[^\w.@+~/\\-]")
+LONGEST_PATH = 500
+LEAST_LETTERS, LEAST_LINES = 500, 4  # a shorter text is a question
+PACKAGES_FOLDER = re.compile(r".*/(?:site|dist)-packages/")  # in front of a path in a package
+NO_LINE = 0
+
+
+@frozen
+class Location:
+    """A file or folder, and a line. The path may be a suffix of an indexed path, or the other way round."""
+
+    path: str
+    line: int = NO_LINE
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is certainly a path, with a line or a file extension. `either/or` may be words."""
+        name = self.path.rpartition("/")[2]
+        return bool(self.line) or name.rpartition(".")[2].lower() in EXTENSIONS
+
+    def fits(self, path: str) -> bool:
+        return ends_with(path, self.path) or ends_with(self.path, path)
+
+
+def parse_location(reference: str) -> Location | None:
+    """The location that a reference names, or None."""
+    match = LINE.fullmatch(reference)
+    return Location(_clean(match["path"]), int(match["line"])) if match else None
+
+
+def parse_path(text: str) -> Location | None:
+    """The file, folder or line that a whole query names, or None."""
+    location = parse_location(text)
+    if location is not None and not re.search(r"\s", text):
+        return location
+    return Location(_clean(text)) if PATH.fullmatch(text) else None
+
+
+def parse_place(text: str) -> Location | None:
+    """The line of a file that a stack trace names, or None. Python's last call comes last, elsewhere it comes first."""
+    calls = CALLED_IN.findall(text)
+    if calls:
+        path, line = calls[-1]
+        return Location(PACKAGES_FOLDER.sub("", _clean(path)), int(line))
+    match = LINE_OF.search(text)
+    if match is None:
+        return None
+    before = NO_PATH.split(text[max(0, match.start() - LONGEST_PATH) : match.start(1) - 1])[-1]
+    return Location(PACKAGES_FOLDER.sub("", _clean(before)), int(match[1]))
+
+
+def ends_with(path: str, tail: str) -> bool:
+    return f"/{path}".endswith(f"/{tail}")
+
+
+def _clean(path: str) -> str:
+    return path.replace("\\", "/").removeprefix("./").rstrip("/")
+
+
+def is_issue(text: str) -> bool:
+    """Whether a text is too long, or has too many lines, to be a question."""
+    return len(text) >= LEAST_LETTERS or sum(1 for line in text.split("\n", 50) if line.strip()) >= LEAST_LINES

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
 
+from treeline.corpus.analysis import MARK
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.function import Address, Function
-from treeline.corpus.shape import MARK
 from treeline.engine.elasticsearch.client import addresses, server_errors
 from treeline.engine.elasticsearch.columns import Columns, FetchedColumns
 from treeline.engine.elasticsearch.mapping import (

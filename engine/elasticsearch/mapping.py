@@ -11,8 +11,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from treeline.corpus.analysis import split
 from treeline.corpus.function import Address, Function
-from treeline.corpus.shape import split
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo
 from treeline.engine.text import NO_TERM, SHAPES, TERMS, WORDS, leaf

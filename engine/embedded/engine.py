@@ -19,9 +19,8 @@ from treeline.corpus.function import Address, Function
 from treeline.engine.embedded import fulltext
 from treeline.engine.embedded.columns import KIND, LANGUAGE, NAME, PARTITION, PATH, REPO, Positions, Table
 from treeline.engine.embedded.fulltext import Bodies
-from treeline.engine.embedded.grams import Grams
 from treeline.engine.embedded.manifest import ARTIFACTS, Health, damage_check
-from treeline.engine.embedded.vectors import Matrix
+from treeline.engine.embedded.scans import Grams, Matrix
 from treeline.engine.embedded.words import Vocabulary, expand
 from treeline.engine.hits import Hit, Hits, Vectors, normalize
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Filters, IndexInfo

@@ -14,10 +14,10 @@ import tantivy
 from numpy.typing import NDArray
 from tantivy import DocAddress, Document, Occur, Query, Searcher
 
+from treeline.corpus.analysis import MARK, split
 from treeline.corpus.arrays import map_array
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function, from_values
-from treeline.corpus.shape import MARK, split
 from treeline.engine.durable import link_or_copy, sync_tree
 from treeline.engine.embedded.columns import Strings, Table
 from treeline.engine.protocol import Filters

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from treeline.corpus.arrays import map_array
 from treeline.corpus.function import Function
 from treeline.engine.durable import link_tree, sync_tree
-from treeline.engine.embedded import grams, vectors
+from treeline.engine.embedded import scans
 from treeline.engine.embedded.columns import ID_BYTES, Positions, Row, Table, merge_tables, write_rows
 from treeline.engine.protocol import EncoderSpec, Filters
 
@@ -120,9 +120,9 @@ class RowsBuilder:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         write_rows(folder, self._rows)
-        grams.write_part(folder, self._texts)
+        scans.write_signatures(folder, self._texts)
         for number, batches in enumerate(self._row_vectors):
-            vectors.write_part(folder, number, np.concatenate(batches))
+            scans.write_vectors(folder, number, np.concatenate(batches))
             batches.clear()
         sync_tree(folder)
         self._rows.clear()
@@ -140,9 +140,9 @@ class RowsBuilder:
         target.mkdir()
         positions = self.living_rows()
         merge_tables(target, [table for _, table in self._tables], positions)
-        grams.merge_parts(target, [self._folder / name for name, _ in self._tables], positions)
+        scans.merge_signatures(target, [self._folder / name for name, _ in self._tables], positions)
         for number, encoder in enumerate(self._encoders):
-            vectors.merge_parts(target, number, encoder.dimension, list(self._vectors(number, encoder)), positions)
+            scans.merge_vectors(target, number, encoder.dimension, list(self._vectors(number, encoder)), positions)
 
     def close(self) -> None:
         self._tables.clear()
@@ -160,4 +160,4 @@ class RowsBuilder:
             if name == BASE and spec not in specs:
                 yield None
             else:
-                yield vectors.read_part(self._folder / name, specs.index(spec) if name == BASE else number)
+                yield scans.read_vectors(self._folder / name, specs.index(spec) if name == BASE else number)

@@ -41,7 +41,7 @@ class EmbeddedStore:
 
     def open(self, name: str) -> EmbeddedEngine:
         """The current generation, or the last good one before it when that is damaged."""
-        return self._again(name, lambda: self._open(name))
+        return self._again(name, lambda _: self._open(name))
 
     def begin(
         self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
@@ -82,7 +82,7 @@ class EmbeddedStore:
         return next(self._usable(name), self._pointer(name))
 
     def info(self, name: str) -> IndexInfo:
-        return self._again(name, lambda: read_info(self._home / name / self.current(name)))
+        return self._again(name, lambda generation: read_info(self._home / name / generation))
 
     def artifact(self, name: str, artifact: str) -> bytes | None:
         """See the protocol; None also if it is damaged, which an open engine and `verify` name."""
@@ -139,12 +139,12 @@ class EmbeddedStore:
             )
         return pointer
 
-    def _again(self, name: str, read: Callable[[], Result]) -> Result:
+    def _again(self, name: str, read: Callable[[str], Result]) -> Result:
         """Read the current generation, and the new one when it was pruned meanwhile."""
         for _ in range(REOPENED_AT_MOST):
             generation = self.current(name)
             try:
-                return read()
+                return read(generation)
             except UNREADABLE as error:
                 if not isinstance(error, FileNotFoundError) or self.current(name) == generation:
                     raise IndexDamaged(str(self._home / name / generation), str(error)) from error

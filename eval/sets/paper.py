@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder import standing
+from treeline.encoder.protocol import strip_prior
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.hits import Hit, concatenate
 from treeline.engine.protocol import Engine, Filters
@@ -36,7 +36,7 @@ from treeline.rerank.candidates import Candidate, RerankContext, Reranker
 from treeline.rerank.clustering import Clusterer, Labels, hyperbolic_kmeans_points, lloyd
 from treeline.rerank.methods import RandomOrder, keep_order
 from treeline.search.artifacts import obtain
-from treeline.search.lanes.keyword import ENOUGH, chunks
+from treeline.search.lanes.words import ENOUGH, chunks
 
 LIST = 10  # results per list
 CANDIDATES = 100  # that are clustered
@@ -208,13 +208,13 @@ class NbowSystem:
     def _encode(self, batch: Sequence[Function], rows: Mapping[str, int], progress: Callable[[int], None]) -> None:
         if batch:
             # A function's prior is Treeline's, not part of a bag of words.
-            without_prior = standing.strip(self.encoder.encode_functions(batch))
+            without_prior = strip_prior(self.encoder.encode_functions(batch))
             self.vectors[[rows[function.id] for function in batch]] = without_prior
             progress(len(batch))
 
     def answer(self, case: Case, depth: int) -> Ranking:
         begin = perf_counter()
-        scores = self.vectors @ standing.strip(self.encoder.encode_queries([case.text]))[0]
+        scores = self.vectors @ strip_prior(self.encoder.encode_queries([case.text]))[0]
         if case.filters.language:
             scores = np.where(self._spoken[case.filters.language], scores, -np.inf)
         best = np.argsort(-scores, kind="stable")[:LIST].tolist()

@@ -1,4 +1,4 @@
-"""Reads the shape of a function from its parse tree, as the terms of `corpus/shape.py`.
+"""Reads the shape of a function from its parse tree, as the terms of `corpus/analysis.py`.
 
 One table of node types serves every language: a language's query gets the patterns of those types that its grammar
 has. The parser hands over what they capture as marks, and the calls that it looks up for the call graph anyway.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Language
 
-from treeline.corpus import shape
+from treeline.corpus import analysis
 
 LOOP, YIELD, AWAIT, RAISE, CATCH = "shape.loop", "shape.yield", "shape.await", "shape.raise", "shape.catch"
 WITH, BRANCH, RETURN, MADE, REGEX = "shape.with", "shape.branch", "shape.return", "shape.made", "shape.regex"
@@ -99,48 +99,48 @@ CALLS: dict[str, str] = {
         """filereader fileinputstream streamreader ifstream std.ifstream files.lines files.readstring
         files.newbufferedreader file.read file.readlines file.foreach file.openread ioutil.readall fgets fread fgetcsv
         file_get_contents readfile os.readfile""".split(),
-        shape.READS_FILE,
+        analysis.READS_FILE,
     ),
     **dict.fromkeys(
         """filewriter fileoutputstream streamwriter ofstream std.ofstream files.write files.writestring
         files.newbufferedwriter file.write file.create os.create os.writefile fs.write fputs fwrite fputcsv
         file_put_contents""".split(),
-        shape.WRITES_FILE,
+        analysis.WRITES_FILE,
     ),
     **dict.fromkeys(
         """requests.get requests.post requests.put requests.delete requests.patch requests.request requests.head urlopen
         request.urlopen fetch axios axios.get axios.post http.get http.post http.newrequest http.newrequestwithcontext
         client.do http.request https.get https.request curl_exec reqwest.get httpx.get httpx.post http.start""".split(),
-        shape.NETWORK,
+        analysis.NETWORK,
     ),
     **dict.fromkeys(
         """subprocess.run subprocess.popen subprocess.call subprocess.check_call subprocess.check_output popen os.system
         os.popen exec.command exec.commandcontext spawn child_process.exec child_process.spawn process.start
         runtime.exec shell_exec proc_open command.new open3.capture3 open3.capture2 processbuilder""".split(),
-        shape.PROCESS,
+        analysis.PROCESS,
     ),
     **dict.fromkeys(
         """re.compile re.match re.search re.sub re.subn re.findall re.finditer re.fullmatch re.split regexp.mustcompile
         regexp.compile regexp.matchstring regexp preg_match preg_match_all preg_replace preg_replace_callback preg_split
         pattern.compile pattern.matches regex.new regex.match regex.replace regex.ismatch regex regexp.new std.regex
         std.regex_match std.regex_search std.regex_replace""".split(),
-        shape.REGEX,
+        analysis.REGEX,
     ),
 }
 # On any receiver.
 METHODS: dict[str, str] = {
     **dict.fromkeys(
         "read_text read_bytes readfilesync readlines readalltext readallbytes readalllines createreadstream".split(),
-        shape.READS_FILE,
+        analysis.READS_FILE,
     ),
     **dict.fromkeys(
         """write_text write_bytes writefilesync appendfile appendfilesync writealltext writeallbytes writealllines
         createwritestream writefile""".split(),
-        shape.WRITES_FILE,
+        analysis.WRITES_FILE,
     ),
-    **dict.fromkeys("getasync postasync sendasync".split(), shape.NETWORK),
+    **dict.fromkeys("getasync postasync sendasync".split(), analysis.NETWORK),
     **dict.fromkeys(
-        "execsync execfilesync spawnsync create_subprocess_exec create_subprocess_shell".split(), shape.PROCESS
+        "execsync execfilesync spawnsync create_subprocess_exec create_subprocess_shell".split(), analysis.PROCESS
     ),
 }
 OPENS = frozenset({"open", "io.open", "codecs.open", "gzip.open", "bz2.open", "path.open", "fopen", "os.open",
@@ -187,25 +187,25 @@ class Marks:
         loops, catches = by_kind.get(LOOP, []), by_kind.get(CATCH, [])
         depth = _depth(loops)
         if depth > 1:
-            yield shape.NESTED_LOOPS
+            yield analysis.NESTED_LOOPS
         if depth > 2:
-            yield shape.TRIPLE_LOOPS
+            yield analysis.TRIPLE_LOOPS
         if YIELD in by_kind:
-            yield shape.GENERATOR
+            yield analysis.GENERATOR
         head = ASYNC_HEADS.get(self.language)
         if AWAIT in by_kind or (head and re.search(head, self.source[self.start : self.body or self.end][:MOST_TEXT])):
-            yield shape.ASYNC
+            yield analysis.ASYNC
         if WITH in by_kind:
-            yield shape.CONTEXT
+            yield analysis.CONTEXT
         if REGEX in by_kind:
-            yield shape.REGEX
+            yield analysis.REGEX
         branches, returns = by_kind.get(BRANCH, []), by_kind.get(RETURN, [])
         if len(branches) + len(loops) + len(catches) >= COMPLEX:
-            yield shape.COMPLEX
+            yield analysis.COMPLEX
         if branches and returns and self._returns_early(branches, returns):
-            yield shape.EARLY_RETURN
+            yield analysis.EARLY_RETURN
         if self._makes_functions(returns, by_kind.get(MADE, [])):
-            yield shape.DECORATOR
+            yield analysis.DECORATOR
         yield from self._names(by_kind)
         ends = bool(branches or loops or catches or self.language in CLAUSES)
         yield from self._called(loops, catches, ends)
@@ -224,21 +224,21 @@ class Marks:
     def _names(self, by_kind: dict[str, list[tuple[int, int]]]) -> Iterator[str]:
         """What is raised, caught and decorated with, by name."""
         for start, end in by_kind.get(RAISE, ()):
-            yield shape.RAISES
+            yield analysis.RAISES
             if found := RAISED.match(self._read(start, end)):
-                yield from _fault(shape.RAISES, found[1])
+                yield from _fault(analysis.RAISES, found[1])
         for start, end in by_kind.get(CATCH, ()):
-            yield shape.CATCHES
+            yield analysis.CATCHES
             if head := CAUGHT_HEAD.search(self._read(start, end)):
                 for name in CAUGHT.findall(head[1]):
-                    yield from _fault(shape.CATCHES, name)
+                    yield from _fault(analysis.CATCHES, name)
         for start, end in by_kind.get(DECORATOR, ()):
             if found := DECORATES.match(self._read(start, end)):
-                yield shape.DECORATED
+                yield analysis.DECORATED
                 name = _last(found[1])
-                yield shape.about(shape.DECORATED, name)
+                yield analysis.about(analysis.DECORATED, name)
                 if name in CONTEXTS:
-                    yield shape.CONTEXT
+                    yield analysis.CONTEXT
 
     def _called(self, loops: list[tuple[int, int]], catches: list[tuple[int, int]], ends: bool) -> Iterator[str]:
         """What follows from the calls: recursion (only of a function that can end it), input, output, retries."""
@@ -250,24 +250,24 @@ class Marks:
             receiver, _, last = name.rpartition(".")
             itself = ends and last == own and self._own(receiver, owner) and self._same_arity(end)
             if itself or (not receiver and last in inner and inner[last][0] < start < inner[last][1]):
-                yield shape.RECURSION
+                yield analysis.RECURSION
             low = last.lower()
             two = f"{receiver.rpartition('.')[2].lower()}.{low}" if receiver else low
             if two in OPENS:
                 line = self.source[end : end + MOST_TEXT].partition(b"\n")[0]
-                yield shape.WRITES_FILE if WRITE_MODE.search(line) else shape.READS_FILE
+                yield analysis.WRITES_FILE if WRITE_MODE.search(line) else analysis.READS_FILE
             elif (found := CALLS.get(two) or METHODS.get(low)) is not None:
                 yield found
             elif low in WAITS:
                 waits.append(start)
             elif low in RAISING and not receiver:
-                yield shape.RAISES
+                yield analysis.RAISES
                 if low in ("raise", "fail") and (said := RAISED.match("raise" + self._read(end, end + MOST_TEXT))):
-                    yield from _fault(shape.RAISES, said[1])
+                    yield from _fault(analysis.RAISES, said[1])
         for start, end in loops:
             signs = any(start < place < end for place, _ in catches) + any(start < place < end for place in waits)
             if signs and (signs > 1 or TRYING.search(self.source, start, end)):
-                yield shape.RETRIES
+                yield analysis.RETRIES
                 break
 
     def _own(self, receiver: str, owner: str) -> bool:
@@ -298,7 +298,7 @@ def _fault(term: str, name: str) -> Iterator[str]:
     """The term for a kind of error; none for a variable that holds one."""
     last = _last(name)
     if last[:1].isupper() or FAULT.fullmatch(last):
-        yield shape.about(term, last)
+        yield analysis.about(term, last)
 
 
 def _text(raw: bytes) -> str:

@@ -15,9 +15,8 @@ from scipy.sparse import csr_matrix
 from lab.training.examples import ANSWERED, EMPTY_WORDS, GENERATED, ORDER, Example, examples, vary
 from lab.training.grammar import question
 from treeline.corpus.function import Function
-from treeline.encoder.static import FIELDS
+from treeline.encoder.static import FIELDS, INNER_MARK, Tokenizer, identifier_parts, pair_keys
 from treeline.encoder.text import fields, first_sentence
-from treeline.encoder.tokens import INNER_MARK, Tokenizer, identifier_parts, pair_keys
 
 RAREST_WORD = 8  # rarer words are split into pieces: there is too little to learn a vector from
 

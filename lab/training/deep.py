@@ -38,10 +38,9 @@ from lab.training.teacher import TeacherVectors, teach
 from lab.training.trainer import Case, figures, highest, mean_reciprocal_rank
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder import standing
 from treeline.encoder.deep import CONFIG, INPUTS, MODEL, OUTPUT, QUESTION, QUESTION_TOKENS
-from treeline.encoder.static import MODEL_FOLDER, StaticEncoder
-from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.protocol import REACH, strip_prior
+from treeline.encoder.static import MODEL_FOLDER, StaticEncoder, Tokenizer
 
 LIMITS = {"name": 16, "place": 12, "docstring": 48, "code": 116}  # tokens of each field; half of all functions have 82
 ENDS = np.cumsum([0, *LIMITS.values()])
@@ -112,7 +111,7 @@ class Units(NamedTuple):
     def of(cls, functions: Sequence[Function], encoder: StaticEncoder, device: str) -> Units:
         ids = function_matrix(functions, encoder.tokenizer, LIMITS)
         texts_only = [replace(function, docstring="") for function in functions]
-        whole, bare = (standing.strip(encoder.encode_functions(each)) for each in (functions, texts_only))
+        whole, bare = (strip_prior(encoder.encode_functions(each)) for each in (functions, texts_only))
         return cls(*(torch.from_numpy(each).to(device) for each in (ids, whole, bare)))
 
     def encode(self, student: nn.Module, numbers: Tensor, bare: Tensor) -> Tensor:
@@ -136,7 +135,7 @@ class Questions(NamedTuple):
     @classmethod
     def of(cls, texts: Sequence[str], encoder: StaticEncoder, device: str) -> Questions:
         ids = question_matrix(texts, encoder.tokenizer, QUESTION_TOKENS)
-        static = standing.strip(encoder.encode_queries(texts))
+        static = strip_prior(encoder.encode_queries(texts))
         return cls(torch.from_numpy(ids).to(device), torch.from_numpy(static).to(device))
 
     def encode(self, student: nn.Module, numbers: Tensor) -> Tensor:
@@ -303,9 +302,7 @@ def score(
         scores[f"{name}, static"] = mean_reciprocal_rank(before := questions.static @ static.T, cases)
         scores[f"{name}, deep"] = mean_reciprocal_rank(deep, cases)
         # how much higher the best cosine is now; the prior in every vector takes a part of it
-        scores[f"{name}, higher"] = (
-            float((deep.max(1).values - before.max(1).values).mean()) / (1 + standing.REACH**2) ** 0.5
-        )
+        scores[f"{name}, higher"] = float((deep.max(1).values - before.max(1).values).mean()) / (1 + REACH**2) ** 0.5
     return scores
 
 

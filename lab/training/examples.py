@@ -14,8 +14,8 @@ from pathlib import Path
 from lab.training.grammar import as_search, reworded
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
+from treeline.encoder.static import identifier_parts
 from treeline.encoder.text import first_sentence
-from treeline.encoder.tokens import identifier_parts
 
 COMMENT = re.compile(r"(?:^|\s)(?:#+|//+)\s*([A-Za-z][^\n#]{10,120})$", re.MULTILINE)
 DIRECTIVE = re.compile(r"(?i)\b(type:|noqa|pylint|todo|fixme|xxx|copyright|coding[:=])")

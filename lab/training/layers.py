@@ -23,8 +23,8 @@ from lab.training.models import bert_model
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.deep import FIELDS, LONGEST, QUESTION, text_tokens
+from treeline.encoder.static import Tokenizer
 from treeline.encoder.text import fields
-from treeline.encoder.tokens import Tokenizer
 
 STUDENT = "student.safetensors"  # a trained transformer in half precision, for another training to start from
 MASKED = -1e4  # added to the attention to padding; half precision has no larger

@@ -23,9 +23,8 @@ from lab.training.student import Bags, Student, write
 from lab.training.trainer import Development, figures
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder.static import FIELDS, QUERY
+from treeline.encoder.static import FIELDS, QUERY, Tokenizer
 from treeline.encoder.text import fields
-from treeline.encoder.tokens import Tokenizer
 
 CODE = FIELDS.index("code")
 

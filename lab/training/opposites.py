@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from treeline.corpus.function import Function
-from treeline.encoder.tokens import identifier_parts
+from treeline.encoder.static import identifier_parts
 
 ARROWS = frozenset({"to", "2", "from", "into"})
 NEGATIONS = frozenset({"not", "without", "no", "except", "non"})

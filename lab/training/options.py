@@ -63,7 +63,7 @@ class Run:
     version: str = "own"
     vocabulary: int = 30_000
     pairs: int = 24_000
-    dimension: int = 256  # of the vectors, including the prior (see `treeline.encoder.standing`)
+    dimension: int = 256  # of the vectors, including the prior (see `treeline.encoder.protocol`)
     hidden: int = 256
     questions: int = 800_000
     wishes: tuple[str, ...] = ()  # sentences to make questions from

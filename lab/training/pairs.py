@@ -49,8 +49,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.deep import QUESTION
 from treeline.encoder.pairs import CONFIG, INPUTS, MODEL, OUTPUT
-from treeline.encoder.static import MODEL_FOLDER, StaticEncoder
-from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.static import MODEL_FOLDER, StaticEncoder, Tokenizer
 
 ASKED = 16  # tokens of a question
 # Tokens of each field. Reading fewer than in training gains as much in a search and is a third quicker.

@@ -31,8 +31,7 @@ from lab.training.trainer import Case, Development, Trainer, figures, hard
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER
-from treeline.encoder.static import MODEL_FOLDER, QUERY, StaticEncoder, is_static
-from treeline.encoder.tokens import INNER_MARK, Tokenizer
+from treeline.encoder.static import INNER_MARK, MODEL_FOLDER, QUERY, StaticEncoder, Tokenizer, is_static
 
 RARITY = 1e-3  # the `a` of smooth inverse frequency (Arora et al. 2017, "A simple but tough-to-beat baseline")
 PAIR_WEIGHT = 0.05  # pairs start with a small weight: they are as many as the tokens, and untrained

@@ -14,8 +14,7 @@ from safetensors.numpy import save_file
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
 
-from treeline.encoder.static import CONFIG, FIELDS, MATRICES, QUERY, TENSORS, VOCABULARY
-from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.static import CONFIG, FIELDS, MATRICES, QUERY, TENSORS, VOCABULARY, Tokenizer
 
 if TYPE_CHECKING:
     import torch

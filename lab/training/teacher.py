@@ -22,7 +22,7 @@ from lab.training.data import TrainingData
 from lab.training.examples import ANSWERED, GENERATED, SENTENCE
 from lab.training.models import embedding_model, warm_then_cosine
 from treeline.corpus.errors import InputError
-from treeline.encoder import standing
+from treeline.encoder.protocol import strip_prior
 from treeline.encoder.static import FIELDS, StaticEncoder, is_static
 from treeline.encoder.transformer import prompts
 
@@ -63,7 +63,7 @@ def _by_static(folder: Path, data: TrainingData) -> tuple[Tensor, Tensor, Tensor
         encoder.encode_functions(data.functions),
         encoder.encode_functions(bare),
     )
-    questions, whole, code_only = (torch.from_numpy(standing.strip(vectors)) for vectors in encodings)
+    questions, whole, code_only = (torch.from_numpy(strip_prior(vectors)) for vectors in encodings)
     return questions, whole, code_only
 
 
@@ -207,8 +207,8 @@ def tune(name: str, data: TrainingData, tuning: Tuning, device: str, say: Callab
     full, bare = data.passages
     default_encoder = StaticEncoder.shipped()
     guide = Guide(
-        standing.strip(default_encoder.encode_queries(data.texts)),
-        standing.strip(default_encoder.encode_functions(data.functions)),
+        strip_prior(default_encoder.encode_queries(data.texts)),
+        strip_prior(default_encoder.encode_functions(data.functions)),
     )
     rng = random.Random(tuning.seed)
     batches = [batch for _ in range(tuning.epochs) for batch in _epoch(np.array(data.styles), guide, tuning, rng)]

@@ -20,9 +20,8 @@ from lab.training.options import Options
 from lab.training.student import Bags, Student
 from lab.training.teacher import TeacherVectors
 from treeline.corpus.function import Function
-from treeline.encoder.static import FIELDS
+from treeline.encoder.static import FIELDS, Tokenizer
 from treeline.encoder.text import fields
-from treeline.encoder.tokens import Tokenizer
 
 DOCSTRING = FIELDS.index("docstring")
 MOST_SENTENCES = 1_000

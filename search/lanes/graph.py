@@ -25,7 +25,7 @@ from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, GraphSymbol, Step, load
 from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 from treeline.rerank.candidates import Candidate
-from treeline.rerank.ranked_list import RankedList
+from treeline.rerank.fusion import RankedList
 from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route
 from treeline.search.structural_answer import Exact
 from treeline.search.structure import (

@@ -11,11 +11,10 @@ from treeline.corpus.frozen import frozen
 from treeline.engine.hits import Hit, Hits, concatenate
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.history import History, Vote
-from treeline.rerank.ranked_list import RankedList
+from treeline.rerank.fusion import RankedList
 from treeline.search.issue import Issue
-from treeline.search.lanes.keyword import EXACT
 from treeline.search.location import Locations, innermost
-from treeline.search.plan import DEFINITIONS, HISTORY, IN_GRAPH, KEYWORD, PLACES, SEPARATORS
+from treeline.search.plan import DEFINITIONS, EXACT, HISTORY, IN_GRAPH, KEYWORD, PLACES, SEPARATORS
 
 SAME_NAME = 5  # definitions of a name that are read; one that more have says little
 OTHER_OWNER = 0.5  # the factor for a definition in another class or module than the name says

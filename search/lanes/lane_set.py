@@ -16,7 +16,7 @@ from treeline.encoder.protocol import Encoder, unit
 from treeline.engine.hits import Hits, distinct
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.history import History
-from treeline.rerank.ranked_list import RankedList
+from treeline.rerank.fusion import RankedList
 from treeline.search.issue import Issue
 from treeline.search.lanes.graph import (
     ExactList,
@@ -34,9 +34,8 @@ from treeline.search.lanes.issue import (
     issue_keyword_lane,
     places_lane,
 )
-from treeline.search.lanes.keyword import CHUNKS, keyword_lane
-from treeline.search.lanes.phrase import PhraseList, exact_lane
 from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
+from treeline.search.lanes.words import CHUNKS, PhraseList, exact_lane, keyword_lane
 from treeline.search.location import Locations, innermost
 from treeline.search.plan import (
     DEFINITIONS,

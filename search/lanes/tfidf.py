@@ -22,7 +22,7 @@ from treeline.corpus.tfidf import ARTIFACT, Tfidf, build, load
 from treeline.engine.durable import write_atomically
 from treeline.engine.hits import Hits
 from treeline.engine.protocol import Engine, Filters, IndexInfo
-from treeline.rerank.ranked_list import RankedList
+from treeline.rerank.fusion import RankedList
 from treeline.search.plan import TFIDF
 
 log = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import Similar, cluster_of
+from treeline.search.query import Corrections
 from treeline.search.relatives import Neighbour
-from treeline.search.spelling import Corrections
 from treeline.search.structural_answer import Exact, UnresolvedCalls
 
 FACETS: tuple[Part, ...] = ("language", "repo")

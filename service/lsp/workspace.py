@@ -17,9 +17,10 @@ from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS
 from treeline.ingest.source import on_disk, readable
 from treeline.search.live import LiveSearcher, open_searcher
-from treeline.search.location import Location, innermost
+from treeline.search.location import innermost
 from treeline.search.query import Query
 from treeline.search.settings import FAST, Settings
+from treeline.search.structure import Location
 from treeline.service.projects import outline_of, refresh_project, settings_of
 
 SYMBOLS = 30  # results of a workspace symbol search

@@ -2,9 +2,8 @@
 
 import pytest
 
-from treeline.corpus import shape
-from treeline.corpus.analysis import terms
-from treeline.corpus.shape import read_query, split
+from treeline.corpus import analysis
+from treeline.corpus.analysis import read_query, split, terms
 
 
 @pytest.mark.parametrize(
@@ -65,4 +64,4 @@ def test_shape_terms_come_apart_from_the_words() -> None:
 
 
 def test_no_word_looks_like_a_shape_term() -> None:
-    assert not any(term.startswith(shape.MARK) for term in terms("~recursion x=~y `~raises=oserror`"))
+    assert not any(term.startswith(analysis.MARK) for term in terms("~recursion x=~y `~raises=oserror`"))

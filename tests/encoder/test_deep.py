@@ -15,8 +15,9 @@ from click.testing import CliRunner
 from tests.encoder.deep_model import LIMITS, expected, write_model
 from tests.encoder.functions import FUNCTIONS, function
 from treeline.corpus.errors import EncoderMismatch, InputError
-from treeline.encoder import deep, registry, standing
+from treeline.encoder import deep, registry
 from treeline.encoder.deep import DeepEncoder
+from treeline.encoder.protocol import add_to_functions, add_to_queries, strip_prior
 from treeline.encoder.static import StaticEncoder
 from treeline.encoder.text import fields
 from treeline.service.cli import cli
@@ -40,7 +41,7 @@ def test_the_model_reads_name_place_docstring_and_code_in_this_order(folder: Pat
     long = function("parse", "word " * 200, "def parse():\n    return " + " + ".join(f"name{n}" for n in range(300)))
     units = [*FUNCTIONS, long]
     vectors = DeepEncoder(folder).encode_functions(units)
-    static = standing.strip(STATIC.encode_functions(units))
+    static = strip_prior(STATIC.encode_functions(units))
     for unit, vector, without in zip(units, vectors, static, strict=True):
         texts = fields(unit)
         ids, numbers = [], []
@@ -48,7 +49,7 @@ def test_the_model_reads_name_place_docstring_and_code_in_this_order(folder: Pat
             tokens = STATIC.tokenizer.ids(getattr(texts, field), LIMITS[field])
             ids += [1 + token for token in tokens]
             numbers += [number] * len(tokens)
-        wanted = standing.add_to_functions(expected(ids, numbers, without)[None], [unit])[0]
+        wanted = add_to_functions(expected(ids, numbers, without)[None], [unit])[0]
         assert np.allclose(vector, wanted, atol=1e-5), unit.func_name
 
 
@@ -88,8 +89,8 @@ def test_a_question_is_read_by_a_model_that_learnt_questions(tmp_path: Path, mon
     questions = ["json to csv", "csv to json", "", "读取"]
     static, found = STATIC.encode_queries(questions), DeepEncoder(folder).encode_queries(questions)
     ids = [1 + token for token in STATIC.tokenizer.ids(questions[0], 24)]
-    moved = expected(ids, [5] * len(ids), standing.strip(static)[0])
-    assert np.allclose(found[0], standing.add_to_queries(moved), atol=1e-5)
+    moved = expected(ids, [5] * len(ids), strip_prior(static)[0])
+    assert np.allclose(found[0], add_to_queries(moved), atol=1e-5)
     assert not np.allclose(found[0], found[1], atol=1e-3)
     assert np.allclose(found[2:], static[2:], atol=1e-6)
     long = DeepEncoder(folder).encode_queries([" ".join(["sort"] * 30), " ".join(["sort"] * 24)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.encoder.functions import FUNCTIONS, function
-from treeline.encoder import standing
+from treeline.encoder.protocol import MARK_COST, REACH, STUB, add_to_functions, add_to_queries, marks, strip_prior
 from treeline.encoder.static import StaticEncoder
 
 BODY = """
@@ -28,11 +28,11 @@ SILENT = BODY.replace("return [", "print([").replace("in lines]", "in lines])")
         ("read", SILENT, "ruby", 0),
         ("read", "def read(path):\n    return None\n", "python", 1),
         ("Reader._read", "def _read(self): ...", "python", 4),
-        ("read", "const read = (path) => " + "x" * standing.STUB, "javascript", 0),
+        ("read", "const read = (path) => " + "x" * STUB, "javascript", 0),
     ],
 )
 def test_marks_are_counted(name: str, code: str, language: str, counted: int) -> None:
-    assert standing.marks(replace(function(name, code=code), language=language)) == counted
+    assert marks(replace(function(name, code=code), language=language)) == counted
 
 
 def test_nearest_neighbours_are_ranked_by_cosine_less_the_cost_of_the_marks() -> None:
@@ -40,9 +40,9 @@ def test_nearest_neighbours_are_ranked_by_cosine_less_the_cost_of_the_marks() ->
     questions = ["read comma separated values", "send an email", "retry with a longer pause each time"]
     functions = [*FUNCTIONS, *(replace(one, func_name=f"Owner._{one.func_name}") for one in FUNCTIONS)]
     asked, found = encoder.encode_queries(questions), encoder.encode_functions(functions)
-    cosines = standing.strip(asked) @ standing.strip(found).T
-    costs = standing.MARK_COST * np.array([standing.marks(one) for one in functions])
-    lengths = np.sqrt(1 + standing.REACH**2) * np.sqrt(1 + (costs / standing.REACH) ** 2)
+    cosines = strip_prior(asked) @ strip_prior(found).T
+    costs = MARK_COST * np.array([marks(one) for one in functions])
+    lengths = np.sqrt(1 + REACH**2) * np.sqrt(1 + (costs / REACH) ** 2)
     assert np.allclose((asked @ found.T) * lengths, cosines - costs, atol=1e-5)
     assert costs.max() > costs.min()
     assert lengths.max() < 1.03 * lengths.min()
@@ -57,6 +57,6 @@ def test_of_two_that_mean_the_same_the_one_to_call_comes_first() -> None:
 
 def test_a_function_without_a_word_stays_nothing() -> None:
     nothing = np.zeros((1, 4), dtype=np.float32)
-    assert not standing.add_to_functions(nothing, [function("", code="")]).any()
-    assert not standing.add_to_queries(nothing).any()
-    assert not standing.strip(standing.add_to_queries(nothing)).any()
+    assert not add_to_functions(nothing, [function("", code="")]).any()
+    assert not add_to_queries(nothing).any()
+    assert not strip_prior(add_to_queries(nothing)).any()

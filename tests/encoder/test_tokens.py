@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.training.data import bags
-from treeline.encoder.tokens import Tokenizer, identifier_parts
+from treeline.encoder.static import Tokenizer, identifier_parts
 
 VOCABULARY = ["read", "csv", "file", "http", "response", "parse", "##s", "f", "##i", "##l", "##e"]
 PAIRS = np.array([(0, 1), (0, 2), (2, 0), (5, 3)], dtype=np.uint16)  # read csv, read file, file read, parse http

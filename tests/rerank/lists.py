@@ -2,7 +2,7 @@
 
 from treeline.corpus.function import Address
 from treeline.engine.hits import Hit
-from treeline.rerank.ranked_list import RankedList
+from treeline.rerank.fusion import RankedList
 
 
 def address(name: str) -> Address:

@@ -12,8 +12,7 @@ from tests.engine.functions import SAMPLE, build
 from tests.rerank.lists import address
 from treeline.engine.embedded import EmbeddedStore
 from treeline.rerank.candidates import Candidate, Candidates, Contribution, arrange
-from treeline.rerank.fusion import rrf
-from treeline.rerank.ranked_list import QueryTraits, RankedList
+from treeline.rerank.fusion import QueryTraits, RankedList, rrf
 
 CONTRIBUTIONS = st.builds(
     lambda keyword, dense: tuple(

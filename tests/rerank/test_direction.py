@@ -4,7 +4,7 @@ import pytest
 
 from treeline.corpus.function import Address
 from treeline.rerank.candidates import Candidate, Contribution, RerankContext
-from treeline.rerank.direction import contradictions, opposite
+from treeline.rerank.evidence import contradictions, opposite
 from treeline.rerank.tree import TreeRanking
 
 

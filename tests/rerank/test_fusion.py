@@ -14,15 +14,17 @@ from treeline.rerank.candidates import LANE_HEAD, Candidates
 from treeline.rerank.fusion import (
     LEAST_DENSE,
     MOST_DENSE,
+    QueryTraits,
+    RankedList,
     adaptive,
+    fusion,
     intersection,
     normalise,
     rrf,
     score_sum,
     weights_for,
 )
-from treeline.rerank.ranked_list import QueryTraits, RankedList
-from treeline.rerank.registry import FUSIONS, fusion
+from treeline.rerank.registry import FUSIONS
 from treeline.search.plan import Kind
 
 GRAPH = ranked("graph", "ABCD")

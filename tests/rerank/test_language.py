@@ -6,7 +6,7 @@ import pytest
 
 from treeline.corpus.function import Address
 from treeline.rerank.candidates import Candidate, Contribution, RerankContext
-from treeline.rerank.language import named_language, others
+from treeline.rerank.evidence import named_language, others
 from treeline.rerank.tree import TreeRanking
 
 QUESTION = "read a file"

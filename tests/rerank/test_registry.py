@@ -17,9 +17,10 @@ from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, LISTS, ranked
 from treeline.corpus.errors import InputError
 from treeline.rerank.candidates import Candidate, Contribution, RerankContext
+from treeline.rerank.fusion import fusion
 from treeline.rerank.methods import METHODS as CONSTRUCTORS
 from treeline.rerank.methods import RerankOptions
-from treeline.rerank.registry import DEFAULT, NAMES, fusion, reranker
+from treeline.rerank.registry import DEFAULT, NAMES, reranker
 
 METHODS = [name for name in NAMES if name != "cross-encoder"]
 QUICK = [name for name in METHODS if not name.endswith(("kmeans", "spectral"))]

@@ -14,7 +14,6 @@ from treeline.rerank.registry import reranker
 from treeline.rerank.rules import DIVISORS, RULE_NAMES, RULES
 
 FAR = ("far.py", "Far", "class", 0.0)
-CODE = {"get_name": "def get_name(self):\n    return self.name", "load": "def load():\n    return read(open(PATH))"}
 
 
 def functions(*rows: tuple[str, str, float]) -> list[Candidate]:
@@ -97,32 +96,6 @@ CASES: tuple[tuple[str, str, Sequence[Candidate], list[str]], ...] = (
         units(("v3/a.py", "f", "class", 1.0), ("v4/b.py", "g", "class", 0.7), FAR),
         ["g"],
     ),
-    ("outlines", "a way to send it", units(("a.py", "a.py", "file", 1.0), ("b.py", "g", "class", 0.95), FAR), ["g"]),
-    (
-        "inline-tests",
-        "a way to send it",
-        units(("a.rs", "tests.f", "function", 1.0), ("b.rs", "g", "class", 0.7), FAR),
-        ["g"],
-    ),
-    (
-        "containers",
-        "connection pooling",
-        units(
-            *(("pool.py", f"Pool.{name}", "method", 1.0 - number / 50) for number, name in enumerate(("a", "b", "c"))),
-            ("pool.py", "Pool", "class", 0.7),
-            FAR,
-        ),
-        ["Pool"],
-    ),
-    (
-        "accessors",
-        "how the user is read from disk",
-        [
-            one._replace(id=one.address.func_name, address=one.address._replace(url="https://x/a.py#L1-L2"))
-            for one in units(("a.py", "get_name", "function", 1.0), ("a.py", "load", "function", 0.9), FAR)
-        ],
-        ["load"],
-    ),
     (
         "direction",
         "int to string",
@@ -199,7 +172,6 @@ def ranking(query: str, rows: Sequence[Candidate], rule: str = "") -> Sequence[C
     context = RerankContext(
         query,
         texts=lambda ids: ["pub use core::FromRequest;"] * len(ids),
-        codes=lambda ids: [CODE.get(id_, "") for id_ in ids],
         changes={("o/r", "changed.py"): Vote(1.0, COMMIT)},
     )
     return reranker(f"tree without {rule}" if rule else "tree")(rows, context)

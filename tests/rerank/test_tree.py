@@ -39,10 +39,6 @@ def test_in_a_collection_a_score_is_divided_for_earlier_results_from_its_reposit
     divided = TreeRanking().divisors(columns(head, [1.0, 0.9, 0.8, 0.75])).tolist()
     one = step("spread-repositories", "functions")
     assert divided == pytest.approx([1.0, 1.0 + one, 1.0 + 2 * one, 1.0])
-    files = [row._replace(address=row.address._replace(kind="class")) for row in head]
-    divided = TreeRanking().divisors(columns(files, [0.25] * 4)).tolist()
-    one = step("spread-repositories", "files") / (10 * 3 / 4)  # the ranks that the first repository is entitled to
-    assert divided == pytest.approx([1.0, 1.0 + one, 1.0 + 2 * one, 1.0])
 
 
 @given(
@@ -324,64 +320,6 @@ def test_a_file_that_hands_on_a_name_stands_for_a_definition_that_is_elsewhere()
     assert first("FromRequest", rows) == "z.rs"
 
 
-def test_an_accessor_gives_its_place_to_what_does_more_in_its_file() -> None:
-    code = {
-        "get_worker": "def get_worker(id):\n    return workers[id]",
-        "dispatch": "def dispatch(connection):\n    queue.push(connection)\n    notify(pick_worker())",
-        "is_idle": "def is_idle(worker):\n    return worker.idle",
-    }
-    rows = [
-        one._replace(id=name, address=one.address._replace(func_name=name, url=f"https://x/{name}#L1-L{length}"))
-        for one, name, length in zip(
-            units(
-                ("threads.py", "", "function", 1.0),
-                ("proxy.py", "", "function", 0.95),
-                ("threads.py", "", "function", 0.9),
-                ("threads.py", "", "function", 0.3),
-                ("x.py", "", "class", 0.0),
-            ),
-            ("get_worker", "is_idle", "dispatch", "stop", "Z"),
-            (2, 2, 20, 20, 20),
-            strict=True,
-        )
-    ]
-
-    def ranked(query: str, symbols: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
-        context = RerankContext(query, codes=lambda ids: [code[id_] for id_ in ids], symbols=symbols)
-        found = TreeRanking()(rows, context)
-        return [one.id for one in found], [one.reason for one in found]
-
-    names, reasons = ranked("how are connections dispatched to the workers")
-    assert names[:3] == ["dispatch", "is_idle", "get_worker"]  # nothing in its file does more than `is_idle`
-    assert "only returns or sets a value" in reasons[2] and "dispatch does more" in reasons[2]
-    for query in ("get worker", "getter for the worker of a connection", "get_worker"):
-        assert ranked(query)[0][0] == "get_worker"
-    assert ranked("what get_worker does for a connection", symbols=("get_worker",))[0][0] == "get_worker"
-    assert ranked("how are workers found")[0][0] == "get_worker"  # `dispatch` has no word of it
-    assert ranked("how are connections spread")[0][0] == "dispatch"  # neither has one
-    code["get_worker"] = "def get_worker(id):\n    return find(workers, id)"
-    assert ranked("how are connections dispatched to the workers")[0][0] == "get_worker"
-
-
-@pytest.mark.parametrize(
-    ("query", "symbols", "first"),
-    [
-        ("get worker", (), "get_worker"),
-        ("what get_worker returns for a worker", ("get_worker",), "get_worker"),
-        ("how a worker is dispatched", (), "dispatch_worker"),
-    ],
-)
-def test_an_accessor_that_the_query_names_keeps_its_place(query: str, symbols: tuple[str, ...], first: str) -> None:
-    code = {"get_worker": "def get_worker(id):\n    return workers[id]"}
-    made = units(("threads.py", "", "function", 1.0), ("threads.py", "", "function", 0.95), ("x.py", "", "class", 0.0))
-    rows = [
-        one._replace(id=name, address=one.address._replace(func_name=name, url=f"https://x/{name}#L1-L{length}"))
-        for one, name, length in zip(made, ("get_worker", "dispatch_worker", "Z"), (2, 20, 20), strict=True)
-    ]
-    context = RerankContext(query, codes=lambda ids: [code[id_] for id_ in ids], symbols=symbols)
-    assert TreeRanking()(rows, context)[0].id == first
-
-
 def test_a_type_that_is_asked_for_does_not_fill_the_page_with_its_members() -> None:
     rows = units(
         ("session.py", "Session", "class", 1.0),
@@ -463,14 +401,6 @@ POOL = [
 ]
 
 
-@pytest.mark.parametrize("query", ["connection pooling", "how does the pool hand out its connections"])
-def test_a_question_about_a_whole_is_answered_by_the_class_around_its_members(query: str) -> None:
-    ranked = TreeRanking()(units(*POOL), RerankContext(query))
-    assert ranked[0].address.func_name == "Pool"
-    assert "several matches are inside it" in ranked[0].reason
-    assert "(Pool.acquire, Pool.release, Pool.close)" in ranked[0].reason
-
-
 def test_a_question_about_a_whole_shows_other_files_before_the_second_result_of_one() -> None:
     rows = units(
         ("pool.py", "Pool.get", "method", 1.0),
@@ -480,12 +410,6 @@ def test_a_question_about_a_whole_shows_other_files_before_the_second_result_of_
     )
     assert order("how are connections kept", rows)[1] == "other.py:reuse"
     assert order("keep a connection that is not used any more", rows)[1] == "pool.py:Pool.put"
-
-
-def test_a_question_about_a_detail_is_answered_by_the_function() -> None:
-    assert order("take a free connection out of the pool", units(*POOL))[0] == "pool.py:Pool.acquire"
-    one_stands_out = [POOL[0], *((path, name, kind, score / 3) for path, name, kind, score in POOL[1:3]), *POOL[3:]]
-    assert order("connection pooling", units(*one_stands_out))[0] == "pool.py:Pool.acquire"
 
 
 def test_a_qualified_name_is_found_by_all_of_it() -> None:
@@ -562,24 +486,3 @@ def test_up_to_three_neighbouring_words_of_a_query_are_read_as_one_too() -> None
     assert query_words("open the Thread pool") == {
         *terms("open the thread pool openthe thethread threadpool openthethread thethreadpool")
     }
-
-
-def test_the_unit_around_several_functions_is_their_class_else_their_file() -> None:
-    rows = units(
-        *(
-            ("shop.py", f"Shop.{name}", "method", score)
-            for name, score in (("open", 1.0), ("pay", 0.95), ("close", 0.9))
-        ),
-        ("shop.py", "Shop", "class", 0.7),
-        ("shop.py", "Door", "class", 0.8),
-        ("shop.py", "shop.py", "file", 0.75),
-    )
-
-    def around(rows: list[Candidate]) -> dict[str, str]:
-        pairs = columns(rows).containers.items()
-        return {rows[one].address.func_name: rows[best].address.func_name for one, best in pairs}
-
-    assert around(rows) == {"Shop": "Shop.open"}
-    assert around([one for one in rows if one.address.func_name != "Shop"]) == {"shop.py": "Shop.open"}
-    assert around([one for one in rows if one.address.kind != "file" and one.address.func_name != "Shop"]) == {}
-    assert around(rows[1:]) == {}  # two are not several

@@ -17,12 +17,11 @@ from treeline.graph import callgraph
 from treeline.graph.callgraph.build import build
 from treeline.graph.references import FileFacts
 from treeline.graph.tree import dump, grow
-from treeline.rerank.language import named_language
+from treeline.rerank.evidence import named_language
 from treeline.search.executor import Inline
 from treeline.search.plan import Plan, Planner, route
-from treeline.search.query import Query
+from treeline.search.query import Corrections, Query
 from treeline.search.settings import Settings
-from treeline.search.spelling import Corrections
 
 NAME = "small"
 FILES = {

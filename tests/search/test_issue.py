@@ -2,8 +2,8 @@
 
 import pytest
 
-from treeline.search.issue import is_issue, read_issue
-from treeline.search.location import Location
+from treeline.search.issue import read_issue
+from treeline.search.structure import Location, is_issue
 
 ISSUE = """Cookie path is ignored when the session is refreshed
 

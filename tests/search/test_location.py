@@ -8,10 +8,10 @@ import pytest
 from tests.search.small_index import FILES, NAME, parsed, publish, shipped
 from treeline.engine.embedded import EmbeddedStore
 from treeline.search.answer import Answer
-from treeline.search.location import Location, parse_path, parse_place
 from treeline.search.plan import route
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
+from treeline.search.structure import Location, parse_path, parse_place
 
 MORE = {
     "web/v2/client.py": "def ping():\n    return 1\n\n\ndef pong():\n    return 2\n",

@@ -13,7 +13,7 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.engine.hits import Hits
 from treeline.search.answer import Answer
-from treeline.search.lanes.phrase import fragments, says
+from treeline.search.lanes.words import fragments, says
 from treeline.search.plan import EXACT
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher

@@ -10,8 +10,9 @@ import pytest
 from tests.search.small_index import parsed, plan_for, publish
 from treeline.engine.embedded import EmbeddedStore
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
-from treeline.rerank.ranked_list import RankedList
-from treeline.search.lanes.keyword import CHUNKS, ENOUGH, EXACT, FUZZY, MAX_CHUNKS, chunks, keyword_lane
+from treeline.rerank.fusion import RankedList
+from treeline.search.lanes.words import CHUNKS, ENOUGH, FUZZY, MAX_CHUNKS, chunks, keyword_lane
+from treeline.search.plan import EXACT
 from treeline.search.query import Query
 
 MANY = {

@@ -3,7 +3,7 @@
 import pytest
 
 from treeline.search.plan import route
-from treeline.search.spelling import Corrections, correct, doubtful
+from treeline.search.query import Corrections, correct, doubtful
 
 
 @pytest.mark.parametrize(

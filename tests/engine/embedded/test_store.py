@@ -16,7 +16,7 @@ from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors, wr
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import TreelineError
 from treeline.engine.embedded import EmbeddedStore, columns, engine, fulltext
-from treeline.engine.embedded import vectors as vector_search
+from treeline.engine.embedded import scans as vector_search
 from treeline.engine.protocol import Filters
 
 MANY = [function(f"f{number}", path=f"{number % 9}.py", line=number + 1) for number in range(600)]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from treeline.engine.embedded import vectors
-from treeline.engine.embedded.vectors import Matrix, merge_parts, write_part
+from treeline.engine.embedded import scans
+from treeline.engine.embedded.scans import Matrix, merge_vectors, write_vectors
 from treeline.engine.hits import normalize
 
 DIMENSION = 64
@@ -22,9 +22,9 @@ def clustered(count: int, seed: int = 0, dimension: int = DIMENSION) -> NDArray[
 
 def matrix_of(folder: Path, rows: NDArray[np.float32]) -> Matrix:
     folder.mkdir(exist_ok=True)
-    write_part(folder, 0, rows)
-    part = np.array(vectors.read_part(folder, 0))
-    merge_parts(folder, 0, rows.shape[1], [part], [np.arange(len(rows))])
+    write_vectors(folder, 0, rows)
+    part = np.array(scans.read_vectors(folder, 0))
+    merge_vectors(folder, 0, rows.shape[1], [part], [np.arange(len(rows))])
     return Matrix(folder, 0)
 
 
@@ -99,10 +99,10 @@ def test_where_fewer_pass_than_are_asked_for_all_of_them_are_found_and_no_others
 
 @pytest.mark.parametrize("counting", [0, 5, 500])
 def test_rows_that_do_not_count_are_not_near_however_few_do(counting: int) -> None:
-    distances = np.full(8_000, vectors.FAR, dtype=np.uint16)
+    distances = np.full(8_000, scans.FAR, dtype=np.uint16)
     distances[1 : 1 + 8 * counting : 8] = np.arange(counting)  # never where the sample looks
-    assert len(vectors.nearest_by(distances, 100)) == min(counting, 100)
-    assert (distances[vectors.nearest_by(distances, 100)] < vectors.FAR).all()
+    assert len(scans.nearest_by(distances, 100)) == min(counting, 100)
+    assert (distances[scans.nearest_by(distances, 100)] < scans.FAR).all()
 
 
 def near_some_of(rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -122,7 +122,7 @@ def test_signs_differ_where_components_do(dimension: int) -> None:
     rows = clustered(70_000 if dimension == 3 else 50, dimension=dimension)
     query = clustered(1, seed=1, dimension=dimension)
     expected = ((rows > 0) != (query > 0)).sum(axis=1)
-    assert (vectors.sign_distances(vectors.signs(rows), vectors.signs(query)) == expected).all()
+    assert (scans.sign_distances(scans.signs(rows), scans.signs(query)) == expected).all()
 
 
 def test_rows_without_a_vector_are_never_found(tmp_path: Path) -> None:

@@ -23,8 +23,7 @@ from lab.training.examples import as_query, comment, name_words, plain_sentence
 from lab.training.grammar import question, reworded
 from lab.training.student import quantise, write
 from tests.encoder.functions import FUNCTIONS, function
-from treeline.encoder.static import FIELDS, StaticEncoder
-from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.static import FIELDS, StaticEncoder, Tokenizer
 
 BASE = ["the", "read", "file", "##s", "##ing", "[PAD]", "Ünïcode", "a"]
 

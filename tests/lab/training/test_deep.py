@@ -11,8 +11,8 @@ import pytest
 from lab.training.data import QuestionSet, TrainingData, count_words, prepare
 from tests.encoder.functions import function
 from treeline.corpus.function import Function
-from treeline.encoder import standing
 from treeline.encoder.deep import DeepEncoder
+from treeline.encoder.protocol import strip_prior
 from treeline.encoder.static import StaticEncoder
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def test_before_training_deep_vectors_are_the_static_ones() -> None:
     units = Units.of(READERS, encoder, "cpu")
     numbers = torch.arange(len(READERS))
     found = units.encode(small(), numbers, torch.zeros(len(READERS), dtype=torch.bool)).detach().numpy()
-    assert np.allclose(found, standing.strip(encoder.encode_functions(READERS)), atol=1e-5)
+    assert np.allclose(found, strip_prior(encoder.encode_functions(READERS)), atol=1e-5)
 
 
 def test_training_moves_vectors_towards_the_questions_they_answer() -> None:
@@ -73,8 +73,8 @@ def test_the_exported_file_reads_as_torch_does(tmp_path: Path) -> None:
     encoder = DeepEncoder(tmp_path)
     texts = ["json to csv", "read a file line by line and count the words of each " * 3]
     asked = Questions.of(texts, StaticEncoder.shipped(), "cpu").encode(moving, torch.arange(2)).detach().numpy()
-    assert np.all((standing.strip(encoder.encode_queries(texts)) * asked).sum(axis=1) > 0.999)
-    found = standing.strip(encoder.encode_functions(some))
+    assert np.all((strip_prior(encoder.encode_queries(texts)) * asked).sum(axis=1) > 0.999)
+    found = strip_prior(encoder.encode_functions(some))
     moved = (expected.detach().numpy() * units.whole.numpy()).sum(axis=1)
     assert encoder.name == "deep:7" and encoder.usual == 0.6
     assert np.all((found * expected.detach().numpy()).sum(axis=1) > 0.999)  # int8 loses a little

@@ -8,7 +8,7 @@ import pytest
 
 from tests.encoder.functions import function
 from treeline.corpus.errors import InputError
-from treeline.encoder import standing
+from treeline.encoder.protocol import strip_prior
 from treeline.encoder.static import StaticEncoder
 
 pytest.importorskip("torch", reason="training needs torch")
@@ -35,8 +35,8 @@ def test_it_learns_words_that_the_code_does_not_have(tmp_path: Path) -> None:
     assert 0 < scores["sentences"] <= 1
     encoder = StaticEncoder(tmp_path / "nbow")
     codes = [function("g", "", f"def g(): return {said}.eat()") for said in SPOKEN.values()]
-    asked = standing.strip(encoder.encode_queries([f"the {word} animal" for word in SPOKEN]))
-    nearest = (asked @ standing.strip(encoder.encode_functions(codes)).T).argmax(axis=1)
+    asked = strip_prior(encoder.encode_queries([f"the {word} animal" for word in SPOKEN]))
+    nearest = (asked @ strip_prior(encoder.encode_functions(codes)).T).argmax(axis=1)
     # By chance one of six; which word stays unlearnt depends on the processor's arithmetic.
     assert sum(nearest == range(len(SPOKEN))) >= 4
 
@@ -48,7 +48,7 @@ def test_only_the_code_is_read(tmp_path: Path) -> None:
     encoder = StaticEncoder(tmp_path / "nbow")
     plain = function("g", "", "def g(): return cat.eat()")
     documented = function("cat_feeder", "Feed the canine animal.", "def g(): return cat.eat()")
-    made = standing.strip(encoder.encode_functions([plain, documented]))
+    made = strip_prior(encoder.encode_functions([plain, documented]))
     assert made[0] == pytest.approx(made[1])
 
 

@@ -9,7 +9,7 @@ import pytest
 from lab.training.data import QuestionSet, TrainingData, bags, essence, prepare
 from tests.encoder.functions import function
 from treeline.corpus.function import Function
-from treeline.encoder.tokens import Tokenizer
+from treeline.encoder.static import Tokenizer
 
 torch = pytest.importorskip("torch", reason="training needs torch")
 pytestmark = pytest.mark.transformers

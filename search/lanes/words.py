@@ -1,27 +1,40 @@
-"""The exact lane: units whose text has a quoted phrase, a `/regular expression/`, or the whole query verbatim.
+"""The lanes that look for the words of a query: keyword, with relaxation, and exact.
 
-Every result must contain a quoted phrase or match an expression: `require` drops the rest from the other lanes' lists.
-An unquoted query that occurs verbatim in a few places, such as an error message, only ranks those first. A changelog is
-no such place: it has the subjects of commits word for word, so it would come before the code that a commit changed. A
-short query, such as "connection pool state machine", is a quotation only of a message in the code, of a docstring or of
-a heading: what a comment or a guide says in the same words is no better than other answers. A message as it was printed
+**Keyword**: all words, then words within one edit, then smaller chunks of the query. Relaxation follows the paper: the
+next stage runs only while fewer than 100 units were found. Its hits come after those of earlier stages, and every hit
+records its stage.
+
+**Exact**: units whose text has a quoted phrase, a `/regular expression/`, or the whole query verbatim. Every result
+must contain a quoted phrase or match an expression: `require` drops the rest from the other lanes' lists. An unquoted
+query that occurs verbatim in a few places, such as an error message, only ranks those first. A changelog is no such
+place: it has the subjects of commits word for word, so it would come before the code that a commit changed. A short
+query, such as "connection pool state machine", is a quotation only of a message in the code, of a docstring or of a
+heading: what a comment or a guide says in the same words is no better than other answers. A message as it was printed
 has values in it that the code has not: then the words between them are looked for, the longest run first.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
+from treeline.corpus.analysis import analyse, read_query, terms
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.engine.hits import Hit, Hits
+from treeline.engine.hits import Hit, Hits, concatenate
 from treeline.engine.protocol import Engine, Filters
 from treeline.rerank.evidence import DOCUMENTS, asks_for_documents, is_heading, lists_changes
-from treeline.rerank.ranked_list import RankedList
-from treeline.search.plan import EXACT, Plan
+from treeline.rerank.expansion import BACKGROUND, expand
+from treeline.rerank.fusion import RankedList
+from treeline.search.plan import EXACT, KEYWORD, Plan
 
+FUZZY, CHUNKS = "fuzzy", "chunks"  # stages of relaxation; the first one is EXACT
+ENOUGH = 100  # the paper's bound: with fewer hits, the next stage runs
+MAX_CHUNKS = 24  # searches in the last stage; the first words of a long query matter most
+SHORTEST_PIECE = 3  # letters; shorter pieces of a word match by accident
+LONGEST_WORD = 40  # letters
+RUN = re.compile(r"\w+")
 MOST = 10_000  # units with a phrase that are read: as far as paging goes
 QUOTED_PROSE = 6  # words of an unquoted query that quotes a comment or a document
 # What is before a text in its line, if it is in a string.
@@ -31,6 +44,64 @@ FRAGMENTS = 3  # of a message that are looked for
 # A word that is a value, or has one in it: `42:`, `/tmp/a`, `'name'`, `$x`.
 VALUE = re.compile(r"\d|[/\\$={}<>@^*|]|^[(\[]*[\"'`“‘]|[\"'`”’][)\].,:;]*$")
 FEW = 3  # most places of an unquoted query: text that occurs in more is not a quotation
+
+
+def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, with_feedback: bool = False) -> RankedList:
+    """The best `k` by keyword, relaxed as far as needed; `with_feedback` adds words that the first results share."""
+    stages: list[str] = []
+    parts: list[Sequence[Hit]] = []
+    hits: Sequence[Hit] = []
+    part: list[int] = []
+    for stage, part_hits in _stages(engine, text, k, filters, with_feedback):
+        stages.append(stage)
+        parts.append(part_hits)
+        hits, part = concatenate(parts, k)
+        if len(hits) >= min(ENOUGH, k):
+            break
+    return RankedList(KEYWORD, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])
+
+
+def _stages(
+    engine: Engine, text: str, k: int, filters: Filters, with_feedback: bool
+) -> Iterator[tuple[str, Sequence[Hit]]]:
+    rest, shapes = read_query(text)
+    words = terms(rest) or terms(text)
+    if words and with_feedback:
+        words = _with_feedback(engine, words, filters)
+    if words:
+        yield EXACT, engine.keyword([*words, *shapes], k, filters)
+    if RUN.search(text):
+        yield FUZZY, engine.fuzzy(text, k, filters)
+    # Not fuzzy: the stage before found whole words within one edit, and fuzzy pieces match by accident.
+    for chunk in chunks(text):
+        yield CHUNKS, engine.keyword(terms(chunk), k, filters)
+
+
+def _with_feedback(engine: Engine, words: list[str], filters: Filters) -> list[str]:
+    first = engine.keyword(words, BACKGROUND, filters)
+    return expand(words, [analyse(one).split() for one in engine.fetch([hit.id for hit in first])])
+
+
+def chunks(text: str) -> list[str]:
+    """Smaller and smaller runs of the query's words, halves first, then pieces of words typed without a space."""
+    words = RUN.findall(text)
+    result: dict[str, None] = {}
+    size = len(words) // 2
+    while size >= 1 and len(result) < MAX_CHUNKS:
+        for start in range(0, len(words), size):
+            result[" ".join(words[start : start + size])] = None
+        size //= 2
+    for word in words[:MAX_CHUNKS]:
+        if 2 * SHORTEST_PIECE <= len(word) <= LONGEST_WORD:
+            result[" ".join(pieces(word))] = None
+    return list(result)[:MAX_CHUNKS]
+
+
+def pieces(word: str) -> Iterator[str]:
+    """Every prefix and suffix of a word: for `exponentialbackoff`, those that are words will match."""
+    for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1):
+        yield word[:cut]
+        yield word[cut:]
 
 
 @frozen
