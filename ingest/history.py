@@ -16,7 +16,7 @@ from shutil import which
 from treeline.corpus.errors import TreelineError
 from treeline.engine.durable import LockHeld, WriterLock, disk_errors
 from treeline.graph.history import Change, Commit, History, Repository, add, create, history_file
-from treeline.ingest.source import Source
+from treeline.ingest.source import Source, readable
 from treeline.ingest.sources.checkout import checkout_of, git_command, git_environment, run_git
 from treeline.ingest.sources.folder import Folder
 
@@ -130,8 +130,8 @@ def read_log(root: Path, since: str, head: str) -> Iterator[tuple[Commit, list[C
         changes: list[Change] = []
         while match := STATUS.fullmatch(token := next(tokens, b"")):
             status = match[1].decode()
-            old = os.fsdecode(next(tokens, b"")) if status in "RC" else ""
-            path = os.fsdecode(next(tokens, b""))
+            old = readable(os.fsdecode(next(tokens, b""))) if status in "RC" else ""
+            path = readable(os.fsdecode(next(tokens, b"")))
             if len(changes) < MOST_PATHS:
                 changes.append(Change(status, path, old if status == "R" else ""))
         subject, _, body = message.decode("utf-8", "replace").strip().partition("\n")

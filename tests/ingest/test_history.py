@@ -1,5 +1,6 @@
 """The history of a git checkout is read once, then what was added; hostile histories hurt nobody."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -155,6 +156,7 @@ def test_odd_names_and_messages_are_read(home: Path, root: Path) -> None:
         "Zählung \x1b[31mrot\x1b[0m\n\nM\nA\nshop/x.py",
         {"shop/with\nnewline.py": "a\n", "M": "a\n", "ü.py": "a\n"},
     )
+    (root / os.fsdecode(b"caf\xe9.py")).write_text("a\n", encoding="utf-8")
     commit(root, "word " * 20_000, {"shop/long.py": "a\n"})
     git(root, "commit", "--quiet", "--allow-empty", "--allow-empty-message", "-m", "")
     history = read(home, root)
