@@ -24,6 +24,7 @@ import yaml
 
 from tests.deploy.docker_engine import Docker, EngineMissing, docker_engine, provide_images
 from tests.elasticsearch_server import free_port
+from tests.ingest.loading import record
 
 pytestmark = [
     pytest.mark.slow,
@@ -158,24 +159,11 @@ def write_archive(folder: Path) -> None:
     records = []
     for number, name in enumerate(names):
         words = name.split("_")
-        code = f'def {name}(value):\n    """{words[0].title()} a {words[1]}."""\n    return value\n'
-        records.append(
-            {
-                "repo": "farm/tools",
-                "path": "tools.py",
-                "func_name": name,
-                "original_string": code,
-                "language": "python",
-                "code": code,
-                "code_tokens": ["def", name],
-                "docstring": f"{words[0].title()} a {words[1]}.",
-                "docstring_tokens": words,
-                "sha": "0" * 40,
-                "partition": "test",
-                "url": f"https://github.com/farm/tools/blob/{'0' * 40}/tools.py#L{number * 4 + 1}-L{number * 4 + 3}",
-            }
-        )
-    lines = "".join(json.dumps(record) + "\n" for record in records)
+        body = f'"""{words[0].title()} a {words[1]}."""\n    return 1'
+        url = f"https://github.com/farm/tools/blob/{'0' * 40}/tools.py#L{number * 4 + 1}-L{number * 4 + 3}"
+        more = {"docstring": f"{words[0].title()} a {words[1]}.", "docstring_tokens": words, "partition": "test"}
+        records.append(record(name, body, repo="farm/tools", path="tools.py", url=url, **more))
+    lines = "".join(json.dumps(row) + "\n" for row in records)
     folder.mkdir()
     with zipfile.ZipFile(folder / "python.zip", "w") as archive:
         archive.writestr("python/final/jsonl/test/python_test_0.jsonl.gz", gzip.compress(lines.encode()))

@@ -132,6 +132,20 @@ def lose_power(plan: Plan) -> None:
                 file.write_bytes(data[: chance.randrange(len(data) + 1)])
 
 
+def damage(file: Path, chance: random.Random) -> str:
+    """Flip a bit, cut the end off, or delete the file; its hard links stay whole."""
+    data = bytearray(file.read_bytes())
+    file.unlink()
+    kind = chance.choice(["flipped", "cut", "deleted"] if data else ["deleted"])
+    if kind == "flipped":
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    elif kind == "cut":
+        del data[chance.randrange(len(data)) :]
+    if kind != "deleted":
+        file.write_bytes(data)
+    return kind
+
+
 def _unsynced(plan: Plan, status: os.stat_result) -> bool:
     synced = plan.synced.get(status.st_ino)
     return status.st_mtime_ns >= plan.started if synced is None else status.st_mtime_ns > synced

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from tests.survival import faults
 from tests.survival.faults import ERRORS, Plan, install
 from tests.survival.processes import (
     INDEX,
@@ -255,17 +256,8 @@ def damage(place: Place, chance: random.Random, notes: list[str]) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
     hurt = []
     for file in chance.sample(files, chance.randint(1, 3)):
-        data = bytearray(file.read_bytes())
-        file.unlink()  # the template has hard links to it
-        kind = chance.choice(["flipped", "cut", "deleted"] if data else ["deleted"])
-        if kind == "flipped":
-            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-        elif kind == "cut":
-            del data[chance.randrange(len(data)) :]
-        if kind != "deleted":
-            file.write_bytes(data)
         hurt.append(file.relative_to(folder).as_posix())
-        notes.append(f"{kind} {hurt[-1]}")
+        notes.append(f"{faults.damage(file, chance)} {hurt[-1]}")
     kept = looked(place.home, place.base)
     named = json.dumps(kept)
     if not any(file in named for file in hurt):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.embedded.test_store import MANY
 from tests.engine.functions import ENCODER, SAMPLE, build, vectors, write
+from tests.survival.faults import damage
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import IndexDamaged, InputError, TreelineError
 from treeline.engine.embedded import EmbeddedStore, manifest
@@ -51,20 +52,6 @@ def answers(engine: EmbeddedEngine) -> list[object]:
         engine.spellings("json"),
         engine.vectors(ids).tolist(),
     ]
-
-
-def damage(file: Path, random: random.Random) -> str:
-    """Flip a bit, cut the end off, or delete the file; its hard links stay whole."""
-    data = bytearray(file.read_bytes())
-    file.unlink()
-    kind = random.choice(["flip", "cut", "delete"] if data else ["delete"])
-    if kind == "flip":
-        data[random.randrange(len(data))] ^= 1 << random.randrange(8)
-    elif kind == "cut":
-        del data[random.randrange(len(data)) :]
-    if kind != "delete":
-        file.write_bytes(data)
-    return kind
 
 
 @pytest.mark.parametrize("verified_at_open", [1 << 20, 0])
