@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 1.0  # seconds between two checks for a new generation
-LOOK_FOR = 0.05  # seconds that a search waits for that check: a folder answers in 20 µs, a cluster may be down
+LOOK_TIMEOUT_S = 0.05  # seconds that a search waits for that check: a folder answers in 20 µs, a cluster may be down
 RETRY_ENCODER = 60.0  # seconds until an absent encoder is tried again: the hub may be back, a package installed
 KEEP_READY = 0.5  # seconds that a readiness check is cached, so many probes cost the engine one call
 
@@ -203,7 +203,7 @@ class Generations:
             self._looked = now
         # Whatever fails here (the store is down, the new generation needs another encoder), the open generation still
         # answers, `passed_over` says why, and the next check tries again.
-        self._executor.run({"look": self.refresh}, {"look": LOOK_FOR})
+        self._executor.run({"look": self.refresh}, {"look": LOOK_TIMEOUT_S})
 
     def _check_dropped(self) -> None:
         if (error := self._dropped) is not None:

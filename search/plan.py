@@ -71,7 +71,7 @@ VERBATIM = re.compile(r"\"[^\"]*\"|`[^`]*`")  # text in quotes is never correcte
 LONGEST_STRUCTURAL = 200  # characters; a longer text is not a question about one symbol
 # A shorter query occurs verbatim in unrelated places: with 3 the judged questions lose .006 of NDCG@10, with 4 nothing.
 VERBATIM_WORDS = 4
-SPELLING_SECONDS = 0.5  # for the engine to find near spellings; after that the query runs as typed
+SPELLING_TIMEOUT_S = 0.5  # for the engine to find near spellings; after that the query runs as typed
 # Factor on the depth if words are excluded: engines can find functions with a word, not those without it. Even if only
 # one in 200 functions lacks the word, a page is left.
 DEEPER = 8
@@ -269,7 +269,7 @@ class Planner:
         """Whether the call graph's units include one of this name; no if the engine does not say so in time."""
         last = SEPARATORS.split(name)[-1]
         look = {"names": lambda: self._engine.named(last, 1, IN_GRAPH)}
-        return bool(run(look, {"names": SPELLING_SECONDS}).values.get("names"))
+        return bool(run(look, {"names": SPELLING_TIMEOUT_S}).values.get("names"))
 
     def _correct(self, query: Query, text: str, way: Route, run: Run) -> Corrections:
         """The corrected text; as typed if the engine does not find near spellings in time."""
@@ -278,7 +278,7 @@ class Planner:
         if not words:
             return Corrections(text)
         look = {"spelling": lambda: {word: self._engine.spellings(word) for word in words}}
-        near = run(look, {"spelling": SPELLING_SECONDS}).values.get("spelling")
+        near = run(look, {"spelling": SPELLING_TIMEOUT_S}).values.get("spelling")
         if near is None:
             return Corrections(text, unsure=True)
         pieces = [correct(piece, near) for piece in VERBATIM.split(text)]

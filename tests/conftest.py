@@ -40,7 +40,7 @@ SLOW_MARKS = ("docker", "transformers")
 def long_timeouts() -> Iterator[None]:
     """For commands, and for servers in processes of their own, by the environment."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "SPELLING_SECONDS", TIMEOUT)
+        patch.setattr(plan, "SPELLING_TIMEOUT_S", TIMEOUT)
         patch.setenv("TREELINE_LANE_TIMEOUT", str(TIMEOUT))
         yield
 

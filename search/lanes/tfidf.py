@@ -33,7 +33,7 @@ DIGEST = 16  # bytes before the matrix, to check that it is complete
 LOOKED_AT = 20
 # Seconds that a query waits for the matrix: enough for a small index or a cached matrix, and less than a lane's
 # timeout, so the answer can say what it waits for.
-WAIT = 2.0
+BUILD_TIMEOUT_S = 2.0
 # Seconds after a failure until the next attempt, which may take a minute.
 TRY_AGAIN_AFTER = 60.0
 REPORT_EVERY = 1_000  # functions
@@ -60,7 +60,7 @@ class TfidfLane:
         """The best `k`; raises `EngineUnavailable` while the matrix is being built."""
         matrix = self._matrix
         if matrix is None:
-            self._builder().join(WAIT)
+            self._builder().join(BUILD_TIMEOUT_S)
             matrix = self._matrix
         if matrix is None:
             if self._error is not None:

@@ -14,10 +14,10 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
-from treeline.search.issue import is_issue
 from treeline.search.query import BY_NAME, parse
 from treeline.search.settings import Settings
 from treeline.search.structural_answer import REST
+from treeline.search.structure import is_issue
 from treeline.service.api.answers import facets
 from treeline.service.api.parameters import Question, SearchParameters
 from treeline.service.http import guard

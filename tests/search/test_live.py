@@ -28,7 +28,7 @@ MORE = {**FILES, "text/more.py": 'def frobnicate():\n    """Turn the knob."""\n 
 @pytest.fixture
 def always_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "LOOK_EVERY", 0.0)
-    monkeypatch.setattr(live, "LOOK_FOR", 60.0)
+    monkeypatch.setattr(live, "LOOK_TIMEOUT_S", 60.0)
 
 
 def first(searcher: LiveSearcher, text: str) -> str:
@@ -341,7 +341,7 @@ def test_an_index_that_is_dropped_answers_no_more_until_it_is_made_again(tmp_pat
 def test_a_store_that_hangs_does_not_hold_up_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = small_store(tmp_path)
     searcher = LiveSearcher(store, "small")
-    monkeypatch.setattr(live, "LOOK_FOR", 0.05)
+    monkeypatch.setattr(live, "LOOK_TIMEOUT_S", 0.05)
     released = threading.Event()
 
     def hanging(_name: str) -> str:

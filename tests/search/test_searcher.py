@@ -55,7 +55,7 @@ def test_every_mode_finds_a_concept(searcher: Searcher, mode: str) -> None:
 def test_a_word_typed_wrong_is_looked_for_as_it_was_meant(
     searcher: Searcher, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "SPELLING_SECONDS", 60.0)
+    monkeypatch.setattr(plan, "SPELLING_TIMEOUT_S", 60.0)
     meant = searcher.search(Query("download a web page", mode=mode))
     typed = searcher.search(Query("downlaod a web page", mode=mode))
     assert typed.corrections.words == (("downlaod", "download"),)
