@@ -2,6 +2,7 @@
 
 `python -m tests.fuzz.random_requests --count 100000 --seed 1` sends so many and lists those that were answered with
 5xx, raised an exception or took too much processor time. A request is repeated by its number: --seed N --count 1.
+With --keys every caller is a stranger who needs one: half of them have it, the others have none or a wrong one.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from urllib.parse import quote
 from flask import Flask
 
 from tests.fuzz.bad_texts import BAD_TEXTS
+from tests.fuzz.hostile_files import index_repository
 from tests.made_up_source import MadeUpSource, made_up
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.search.settings import Settings
 from treeline.service.app import create_app
+from treeline.service.http.keys import KeyRing
 
 FUNCTIONS = 300
 MOST_SECONDS = 5.0  # of processor time for one request
@@ -85,15 +88,19 @@ class Requests:
     routes: list[str]
     parameters: list[str]
     choices: dict[str, list[str]] = field(default_factory=dict)
+    units: list[str] = field(default_factory=list)  # ids and files of the hostile repository
+    key: str = ""
 
     @classmethod
-    def of(cls, app: Flask) -> Requests:
+    def of(cls, app: Flask, key: str = "") -> Requests:
         document = app.test_client().get("/openapi.json").get_json()
         operations = [one for path in document["paths"].values() for one in path.values() if isinstance(one, dict)]
         documented = [one for operation in operations for one in operation.get("parameters", ()) if "name" in one]
         choices = {one["name"]: list(map(str, one.get("schema", {}).get("enum", ()))) for one in documented}
         routes = sorted({str(rule) for rule in app.url_map.iter_rules()})
-        return cls(routes, sorted(choices), choices)
+        addresses = app.extensions["treeline"].searcher.engine.addresses()
+        hostile = [(id_, f"hostile/{where.path}") for id_, where in addresses if where.repo == "hostile"]
+        return cls(routes, sorted(choices), choices, [text for unit in hostile for text in unit], key)
 
     def make(self, number: int) -> Request:
         chance = random.Random(number)
@@ -110,6 +117,11 @@ class Requests:
         if pairs:
             path += "?" + "&".join(pairs)
         options: dict[str, Any] = {"method": chance.choice(METHODS), "headers": self._headers(chance)}
+        if self.key:
+            options["environ_base"] = {"REMOTE_ADDR": "203.0.113.9"}
+            options["headers"] |= chance.choice(
+                ({"X-API-Key": self.key}, {"X-API-Key": self.key}, {"X-API-Key": "x"}, {})
+            )
         if options["method"] != "GET" or chance.random() < 0.1:
             options["data"] = self._body(chance)
             options["content_type"] = chance.choice(CONTENT_TYPES)
@@ -123,6 +135,8 @@ class Requests:
 
     def _text(self, chance: random.Random, *, ids: bool = False) -> str:
         kind = chance.random()
+        if ids and kind < 0.15 and self.units:
+            return chance.choice(self.units)
         if ids and kind < 0.3:
             function = made_up(chance.randrange(FUNCTIONS))
             return chance.choice((function.id, function.path, function.repo, function.func_name, f"{function.repo}/"))
@@ -158,10 +172,12 @@ class Requests:
 
 
 @contextmanager
-def application(home: Path) -> Iterator[Flask]:
-    """The service over a small index."""
+def application(home: Path, *, keys: bool = False) -> Iterator[Flask]:
+    """The service over made-up functions and a hostile file in every language."""
+    index_repository(home, per_language=1)
     load(EmbeddedStore(home), "default", [MadeUpSource(FUNCTIONS)], LoadOptions(work=home / ".loading", workers=0))
-    app = create_app(Settings(home=str(home), rate_per_address=0))
+    rule = "all" if keys else "writes"
+    app = create_app(Settings(home=str(home), rate_per_address=0, rate_per_key=0, keys_required=rule))
     app.config["PROPAGATE_EXCEPTIONS"] = False
     try:
         yield app
@@ -189,11 +205,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--count", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1, help="number of the first request")
+    parser.add_argument("--keys", action="store_true", help="require a key of every caller")
     chosen = parser.parse_args()
     statuses: Counter[int] = Counter()
     faults = 0
-    with tempfile.TemporaryDirectory() as folder, application(Path(folder)) as app:
-        requests = Requests.of(app)
+    with tempfile.TemporaryDirectory() as folder, application(home := Path(folder) / "home", keys=chosen.keys) as app:
+        key = KeyRing(home / ".keys.json").create("fuzz", ["write"]) if chosen.keys else ""
+        requests = Requests.of(app, key)
         for number in range(chosen.seed, chosen.seed + chosen.count):
             request = requests.make(number)
             status, fault = fault_of(app, request)
