@@ -54,7 +54,7 @@ class System(BaseModel):
     values: dict[str, dict[str, float | None]] = {}
 
 
-class Found(BaseModel):
+class ReturnedUnit(BaseModel):
     name: str
     repo: str
     path: str
@@ -69,7 +69,7 @@ class Worst(BaseModel):
     query: str = ""
     value: float
     expected: list[str] = []
-    returned: list[Found] = []
+    returned: list[ReturnedUnit] = []
 
 
 class Evaluation(BaseModel):
@@ -110,21 +110,21 @@ def folder(settings: Settings) -> Path:
 
 def result_files(settings: Settings) -> tuple[list[ResultFile], list[str]]:
     """The readable files, newest first, and the names of the unreadable ones."""
-    found: list[ResultFile] = []
+    files: list[ResultFile] = []
     unreadable: list[str] = []
     for path in folder(settings).glob("*.json"):
         try:
             state = path.stat()
-            found.append(ResultFile(path.stem, state.st_mtime, _read(path, state.st_mtime_ns, state.st_size)))
+            files.append(ResultFile(path.stem, state.st_mtime, _read(path, state.st_mtime_ns, state.st_size)))
         except (OSError, ValueError):
             unreadable.append(path.name)
     # By the time in the file: a fresh checkout gives all files the same modification time.
-    found.sort(key=lambda file: (file.evaluation.made, file.modified, file.name), reverse=True)
-    return found[:MOST_FILES], sorted(unreadable)
+    files.sort(key=lambda file: (file.evaluation.made, file.modified, file.name), reverse=True)
+    return files[:MOST_FILES], sorted(unreadable)
 
 
 @lru_cache(MOST_FILES)
-def _read(path: Path, modified: int, size: int) -> Evaluation:
+def _read(path: Path, mtime_ns: int, size: int) -> Evaluation:
     if size > MOST_BYTES:
         raise ValueError(f"{path} is larger than {MOST_BYTES} bytes")
     try:
@@ -152,7 +152,7 @@ def label_of(run: Evaluation, metric: str) -> str:
 
 
 def chart_data(run: Evaluation) -> dict[str, Any]:
-    """What the dashboard draws: bars with intervals, the radar, quality against latency."""
+    """The data of the dashboard's charts: bars with intervals, the radar, quality against latency."""
     shares = [metric for metric in run.metrics if metric.share]
     return {
         "headline": run.headline,
@@ -191,7 +191,7 @@ def metrics_by_query(run: Evaluation) -> list[Metric]:
     return [metric for metric in run.metrics if any(system.values.get(metric.name) for system in run.systems)]
 
 
-def chosen(runs: list[ResultFile], name: str) -> ResultFile | None:
+def select_run(runs: list[ResultFile], name: str) -> ResultFile | None:
     """The run of that name, or the dashboard's default."""
     by_name = {run.name: run for run in runs}
     if name in by_name:
@@ -212,8 +212,8 @@ def query_texts(run: Evaluation, settings: Settings) -> Mapping[str, str]:
     if file is None:
         return run.texts
     official = read_queries(file)
-    asked = {case for system in run.systems for values in system.values.values() for case in values}
-    numbers = {case: int(found[1]) for case in asked if (found := NUMBER.search(case))}
+    cases = {case for system in run.systems for values in system.values.values() for case in values}
+    numbers = {case: int(match[1]) for case in cases if (match := NUMBER.search(case))}
     return {case: official[number - 1] for case, number in numbers.items() if 0 < number <= len(official)}
 
 

@@ -52,18 +52,18 @@ class Indexes:
             others = sorted(open_store(self._settings).names())
         return list(dict.fromkeys([self._settings.index, *others]))
 
-    def choose(self, asked: str) -> list[str]:
+    def choose(self, index: str) -> list[str]:
         """The names that a request means; the default one where it names none."""
-        wanted = split_commas(asked)
-        if not wanted:
+        selection = split_commas(index)
+        if not selection:
             return [self._settings.index]
         names = self.names
-        if wanted == [ALL]:
+        if selection == [ALL]:
             return names
-        unknown = [name for name in wanted if name not in names]
+        unknown = [name for name in selection if name not in names]
         if unknown:
             raise InputError(f"no index {unknown[0]!r} is served here", f"choose from: {', '.join(names)}, or {ALL}")
-        return list(dict.fromkeys(wanted))
+        return list(dict.fromkeys(selection))
 
     def open(self, name: str) -> LiveSearcher:
         if name == self._settings.index and self._default is not None:
@@ -75,7 +75,7 @@ class Indexes:
             return self._open[name]
 
     def functions(self, names: Sequence[str]) -> int:
-        """How many units the indexes have together; one that cannot be opened has none."""
+        """The number of units in all these indexes; one that cannot be opened has none."""
         total = 0
         for name in names:
             try:
@@ -85,7 +85,7 @@ class Indexes:
         return total
 
     def infos(self) -> list[IndexInfo]:
-        """What is known of each index that is there; none is opened."""
+        """The records of the indexes that are there; none is opened."""
         store = open_store(self._settings)
         there = set(store.names())
         return [store.info(name) for name in self.names if name in there]
@@ -94,18 +94,18 @@ class Indexes:
         """The first index that has a function, or the repository that a path begins with; else the default one."""
         for name in self.names:
             try:
-                opened = self.open(name)
-                repositories = opened.engine.facets().get("repo", {}) if path else {}
+                searcher = self.open(name)
+                repositories = searcher.engine.facets().get("repo", {}) if path else {}
                 if any(f"{path}/".startswith(f"{repo}/") for repo in repositories):
                     return name
-                if function_id and opened.function(function_id) is not None:
+                if function_id and searcher.function(function_id) is not None:
                     return name
             except TreelineError:
                 continue  # what cannot be opened holds nothing that could be shown
         return self._settings.index
 
     def identity(self, names: Sequence[str]) -> str:
-        """What changes when one of the indexes does; one that cannot be opened is left out if there are others."""
+        """A text that changes when one of the indexes does; of several, one that cannot be opened is left out."""
         if len(names) == 1:
             return self.open(names[0]).info.identity
         return " ".join(self._identity(name) for name in names)
@@ -138,7 +138,7 @@ class Indexes:
 def search_several(
     names: Sequence[str],
     query: Query,
-    opened: Callable[[str], AbstractContextManager[LiveSearcher]],
+    open_index: Callable[[str], AbstractContextManager[LiveSearcher]],
     reorder: Reorder | None = None,
 ) -> Answer:
     """One answer of several indexes, each opened for its search. One that fails is named, unless all do."""
@@ -147,7 +147,7 @@ def search_several(
     def ask(name: str) -> Answer | TreelineError:
         with ExitStack() as stack:
             try:
-                searcher = stack.enter_context(opened(name))
+                searcher = stack.enter_context(open_index(name))
             except TreelineError as error:
                 return error
             try:
@@ -158,18 +158,18 @@ def search_several(
                 return error
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        found = dict(zip(names, threads.map(ask, names), strict=True))
-    answers = {name: one for name, one in found.items() if isinstance(one, Answer)}
-    failed = {name: one for name, one in found.items() if isinstance(one, TreelineError)}
+        outcomes = dict(zip(names, threads.map(ask, names), strict=True))
+    answers = {name: one for name, one in outcomes.items() if isinstance(one, Answer)}
+    failures = {name: one for name, one in outcomes.items() if isinstance(one, TreelineError)}
     if not answers:
-        raise next(iter(failed.values()))
-    merged = merge(answers, query)
-    left_out = (Degradation(f"index {name}", error.message) for name, error in failed.items())
-    return replace(merged, degraded=(*merged.degraded, *left_out))
+        raise next(iter(failures.values()))
+    answer = merge(answers, query)
+    left_out = (Degradation(f"index {name}", error.message) for name, error in failures.items())
+    return replace(answer, degraded=(*answer.degraded, *left_out))
 
 
 def for_merging(query: Query) -> Query:
-    """What to ask each index so that `merge` can make the query's page: everything up to it, with explanations."""
+    """The query for each index from which `merge` makes the page: everything up to it, with explanations."""
     return replace(query, k=query.offset + query.k, offset=0, explain=True)
 
 
@@ -186,21 +186,21 @@ def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
     weights = _weights(words, [frozenset().union(*(has for _, has in one)) for one in lists])
     nearest = [max((_cosine(result) for result, _ in one), default=0.0) for one in lists]
     top = max(nearest, default=0.0) or 1.0
-    ordered = sorted(
+    rows = sorted(
         (
-            (-(near / top + sum(weights[word] for word in has)) / (RANK_OFFSET + place), number, result)
+            (-(near / top + sum(weights[word] for word in has)) / (RANK_OFFSET + position), number, result)
             for number, (one, near) in enumerate(zip(lists, nearest, strict=True))
-            for place, (result, has) in enumerate(one)
+            for position, (result, has) in enumerate(one)
         ),
         key=lambda row: row[:2],
     )
-    results = [result for *_, result in ordered][query.offset : query.offset + query.k]
+    results = [result for *_, result in rows][query.offset : query.offset + query.k]
     every = answers.values()
     return replace(
         first,
         plan=replace(first.plan, query=query),
         results=tuple(result._replace(rank=rank) for rank, result in enumerate(results, query.offset + 1)),
-        candidates=[result.candidate for *_, result in ordered],
+        candidates=[result.candidate for *_, result in rows],
         total=sum(answer.total for answer in every),
         hits=_AllHits([answer.hits for answer in every]),
         degraded=tuple(dict.fromkeys(lane for answer in every for lane in answer.degraded)),
@@ -234,13 +234,13 @@ def _terms(result: Result) -> list[str]:
     return terms(" ".join((unit.repo, unit.path, unit.func_name, unit.docstring, unit.original_string, *inside)))
 
 
-def _weights(words: frozenset[str], found: Sequence[frozenset[str]]) -> dict[str, float]:
-    """How much each word counts, all together 1: the rarer it is among the lists, the more."""
-    rarity = {word: log(1 + len(found) / (0.5 + sum(word in has for has in found))) for word in words}
+def _weights(words: frozenset[str], lists: Sequence[frozenset[str]]) -> dict[str, float]:
+    """The weight of each word, all together 1: the rarer it is among the lists, the more."""
+    rarity = {word: log(1 + len(lists) / (0.5 + sum(word in has for has in lists))) for word in words}
     whole = sum(rarity.values()) or 1.0
     return {word: value / whole for word, value in rarity.items()}
 
 
 def _cosine(result: Result) -> float:
-    """How near a result is in meaning, as the dense lane found it; 0 if it did not."""
+    """The cosine of a result in the dense lane; 0 if that lane does not have it."""
     return max((one.score for one in result.candidate.contributions if one.lane.startswith("dense")), default=0.0)

@@ -36,7 +36,7 @@ State = Literal["running", "done", "failed", "stopped"]
 
 LET_GO_SECONDS = 5.0
 STOP = "job.stop"  # holds the id of the job that was asked to stop
-STOPPED = "stopped; the same change goes on from here"
+STOP_MESSAGE = "stopped; the same change goes on from here"
 LONGEST_SOURCE = 1_000  # characters
 SWITCH_ON = "TREELINE_WRITE_ROOTS names folders that may be indexed, TREELINE_WRITE_GIT=true allows git URLs"
 
@@ -90,7 +90,7 @@ def roots(settings: Settings) -> list[Path]:
     return [Path(root).expanduser().resolve() for root in settings.write_roots.split(os.pathsep) if root.strip()]
 
 
-def allowed(source: str, settings: Settings) -> str:
+def check_source(source: str, settings: Settings) -> str:
     """The source as the index names it; raises unless it is a folder below a root or a git URL that is allowed.
 
     Links are followed first, so none leads out of a root.
@@ -100,7 +100,7 @@ def allowed(source: str, settings: Settings) -> str:
     if not source or len(source) > LONGEST_SOURCE or "\0" in source:
         raise InputError("name a folder or a git URL")
     if is_git_url(source):
-        return _allowed_url(source, settings)
+        return _check_url(source, settings)
     folders = roots(settings)
     names = ", ".join(map(str, folders)) or "none"
     if not source.startswith("/"):
@@ -118,7 +118,7 @@ def allowed(source: str, settings: Settings) -> str:
     return str(path)
 
 
-def _allowed_url(source: str, settings: Settings) -> str:
+def _check_url(source: str, settings: Settings) -> str:
     if not settings.write_git:
         raise InputError("git URLs may not be indexed here", "TREELINE_WRITE_GIT=true allows them")
     hosts = frozenset(split_commas(settings.git_hosts.lower()))
@@ -139,7 +139,7 @@ def start(settings: Settings, action: Action, source: str, index: str) -> Job:
     if action != "add" and source not in sources_of(settings, index):
         raise InputError(f"the index {index!r} has no source {source[:80]!r}", "`GET /api/sources` lists them")
     if action != "remove":
-        source = allowed(source, settings)
+        source = check_source(source, settings)
     folder = settings.home_path / ".run"
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / "job.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -160,8 +160,8 @@ def start(settings: Settings, action: Action, source: str, index: str) -> Job:
         job = replace(job, process=process.pid)
         write(folder, job)  # before the process hears of it and writes itself
         assert process.stdin is not None
-        with suppress(OSError), process.stdin as sent:
-            sent.write(JOB.dump_json(job))
+        with suppress(OSError), process.stdin as pipe:
+            pipe.write(JOB.dump_json(job))
     finally:
         os.close(lock)
     threading.Thread(target=process.wait, name="job", daemon=True).start()  # or it would stay as a zombie
@@ -176,7 +176,7 @@ def current(settings: Settings) -> Job | None:
         job = _read(folder) or job  # it may have ended just now
         if job.state == "running":
             if _text(folder / STOP) == job.id:  # before it could say so itself
-                return replace(job, state="stopped", message=STOPPED)
+                return replace(job, state="stopped", message=STOP_MESSAGE)
             return replace(job, state="failed", message=_last_words(folder))
     return job
 

@@ -70,7 +70,7 @@ class QueueCounter(logging.Handler):
     """Counts the requests that found no free thread: waitress logs each."""
 
     def emit(self, _record: logging.LogRecord) -> None:
-        observe.QUEUED.inc()
+        observe.QUEUED_REQUESTS.inc()
 
 
 def run(settings: Settings) -> None:
@@ -130,8 +130,8 @@ def stop(server: Any) -> None:
 
 
 def _drain(server: Any) -> None:
-    started = quiet_since = time.monotonic()
-    while (now := time.monotonic()) - quiet_since < QUIET_SECONDS and now - started < DRAIN_SECONDS:
+    begin = quiet_since = time.monotonic()
+    while (now := time.monotonic()) - quiet_since < QUIET_SECONDS and now - begin < DRAIN_SECONDS:
         if any(channel.requests or channel.total_outbufs_len for channel in list(server.active_channels.values())):
             quiet_since = now
         time.sleep(QUIET_SECONDS / 10)
@@ -141,10 +141,10 @@ def _drain(server: Any) -> None:
 def open_files() -> int:
     """Raise the soft limit of open files as far as the hard one allows; returns the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        return wanted
+    limit = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        return limit
     return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 

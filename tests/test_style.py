@@ -25,13 +25,11 @@ PARTICIPLES_LEFT = {
     "encoder": 90,
     "eval": 80,
     "ingest": 105,
-    "service": 80,
 }
 QUESTION_WORDS_LEFT = {
     "encoder": 2,
     "eval": 4,
     "ingest": 39,
-    "service": 37,
 }
 
 # The beginnings of hints. An error has two parts, what was wrong and what to do, and both are text: nothing else would

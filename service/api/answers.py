@@ -46,7 +46,7 @@ class AliveBody(Body):
 
 
 class IndexBody(Body):
-    """Which index answered, and which generation of it."""
+    """The index that answered, and its generation."""
 
     name: str
     engine: str
@@ -152,7 +152,7 @@ class EntryBody(Body):
 
 
 class OutlineBody(Body):
-    """What a file defines, by line."""
+    """A definition in a file."""
 
     id: str
     name: str
@@ -162,7 +162,7 @@ class OutlineBody(Body):
 
 
 class DefinitionBody(Body):
-    """Where a name that is used in some lines of the file is defined."""
+    """The definition of a name that is used in some lines of the file."""
 
     name: str
     lines: list[int] = Field(description="First and last line of the part of the file that uses it.")
@@ -188,7 +188,7 @@ class FileBody(Body):
 
 
 class ContributionBody(Body):
-    """What one lane gave."""
+    """A lane's part in a result."""
 
     lane: str
     rank: int
@@ -300,7 +300,7 @@ class DegradationBody(Body):
 
 
 class ExactBody(Body):
-    """What the call graph knows of a structural question ("what calls X"): names are resolved within a repository, so
+    """The call graph's answer to a structural question ("what calls X"): names are resolved within a repository, so
     calls of library code, and what static analysis cannot resolve, are not in it."""
 
     symbol: str = Field(description="The symbol that the question is about.")
@@ -352,7 +352,7 @@ class CorrectionsBody(Body):
 
 
 class FiltersBody(Body):
-    """What the search was narrowed to, by parameters or in the question; an empty text means no restriction."""
+    """The filters of the search, from parameters or from the question; an empty text means no restriction."""
 
     language: str
     repo: str
@@ -504,7 +504,7 @@ class NeighbourBody(Body):
 
 
 class CallsBody(Body):
-    """What is on the other side of a function's calls."""
+    """Callers and callees of a function."""
 
     callers: list[NeighbourBody] = Field(description="What is known to call it: names are resolved in a repository.")
     unresolved_calls: int = Field(
@@ -609,7 +609,7 @@ class EvalBody(Body):
 
 
 def facets(answer: Answer) -> dict[str, dict[str, int]]:
-    """How many results of the question, on all its pages, there are per language and repository."""
+    """The number of results, on all pages, per language and repository."""
     return {name: answer.hits.most(name, FACET_VALUES) for name in FACETS}
 
 

@@ -16,7 +16,7 @@ from treeline.service.api.answers import (
     RepositoriesBody,
     RepositoryBody,
 )
-from treeline.service.api.parameters import MISSING, PROBLEMS, UNCHANGED, FilePath, Indexed, refuse_repeats
+from treeline.service.api.parameters import MISSING, NOT_MODIFIED, PROBLEMS, FilePath, IndexParameters, refuse_repeats
 from treeline.service.http.context import context
 from treeline.service.http.response import REVALIDATE, entity_tag, json_reply, not_modified
 
@@ -25,30 +25,30 @@ blueprint.before_request(refuse_repeats)
 
 
 @blueprint.get("")
-@blueprint.input(Indexed, location="query", arg_name="parameters")
+@blueprint.input(IndexParameters, location="query", arg_name="parameters")
 @blueprint.output(RepositoriesBody)
 @blueprint.doc(operation_id="repositories", responses=PROBLEMS)
-def repositories(parameters: Indexed) -> Response:
+def repositories(parameters: IndexParameters) -> Response:
     """The repositories of an index."""
     with context().searcher.searcher() as current:
-        found = Files(current).repositories()
-    rows = [RepositoryBody(name=name, units=units) for name, units in found.items()]
+        counts = Files(current).repositories()
+    rows = [RepositoryBody(name=name, units=units) for name, units in counts.items()]
     return json_reply(RepositoriesBody(repositories=rows).json_bytes(), cache="private, max-age=10")
 
 
 @blueprint.get("/<path:where>")
 @blueprint.input(FilePath, location="path", arg_name="path")
-@blueprint.input(Indexed, location="query", arg_name="parameters")
+@blueprint.input(IndexParameters, location="query", arg_name="parameters")
 @blueprint.output(FileBody)
-@blueprint.doc(operation_id="file", responses=MISSING | UNCHANGED)
-def file(where: str, path: FilePath, parameters: Indexed) -> Response:
+@blueprint.doc(operation_id="file", responses=MISSING | NOT_MODIFIED)
+def file(where: str, path: FilePath, parameters: IndexParameters) -> Response:
     """A file with its text, outline and definitions; or what is in a folder.
 
     The text is as it was indexed. `definitions` has the names that the call graph could resolve to one place.
     """
     tag = entity_tag("file", context().searcher.info.identity, where)
-    if (unchanged := not_modified(tag)) is not None:
-        return unchanged
+    if (same := not_modified(tag)) is not None:
+        return same
     with context().searcher.searcher() as current:
         files = Files(current)
         split = files.split(where.rstrip("/"))

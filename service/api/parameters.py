@@ -1,4 +1,4 @@
-"""What requests may ask and which errors they may get, checked here and shown in the OpenAPI document."""
+"""Parameters and errors of requests, checked here and shown in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def not_blank(text: str) -> str:
 
 
 def refuse_repeats() -> None:
-    """Which of two repositories is meant? A parameter that comes twice is refused, like one that nobody knows."""
-    repeated = [name for name, values in request.args.lists() if len(values) > 1]
-    if repeated:
-        raise InputError(f"given more than once: {', '.join(sorted(repeated))}", "give every parameter once")
+    """Refuse a parameter that comes twice: nobody knows which of two repositories is meant."""
+    repeats = [name for name, values in request.args.lists() if len(values) > 1]
+    if repeats:
+        raise InputError(f"given more than once: {', '.join(sorted(repeats))}", "give every parameter once")
 
 
 class Parameters(BaseModel):
@@ -57,13 +57,13 @@ class Parameters(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Indexed(Parameters):
-    """What any request about an index may name."""
+class IndexParameters(Parameters):
+    """Parameters of every request about an index."""
 
     index: Text = Field("", max_length=FILTER_LENGTH, description="The index to ask, one of `/api/indexes`.")
 
 
-class Question(Indexed):
+class Question(IndexParameters):
     """A question; the switches of a search are added from their table."""
 
     q: Text = Field(min_length=1, description=QUESTION)
@@ -104,12 +104,12 @@ SearchParameters = create_model(
 )
 
 
-class SuggestParameters(Indexed):
+class SuggestParameters(IndexParameters):
     prefix: Text = Field(min_length=1, max_length=200, description="The start of a name.")
     k: int = Field(SUGGESTIONS, ge=1, le=MOST_SUGGESTIONS, description="How many names.")
 
 
-class CompleteParameters(Indexed):
+class CompleteParameters(IndexParameters):
     filter: Literal["repo", "lang", "path", "kind"] = Field(description="Which filter of a question.")
     prefix: Text = Field(
         "", max_length=200, description="The start of its value; of a repository any part of its name."
@@ -118,7 +118,7 @@ class CompleteParameters(Indexed):
     k: int = Field(SUGGESTIONS, ge=1, le=MOST_SUGGESTIONS, description="How many values.")
 
 
-class SimilarParameters(Indexed):
+class SimilarParameters(IndexParameters):
     k: int = Field(SIMILAR, ge=1, le=MOST_SIMILAR, description="How many functions.")
 
 
@@ -192,7 +192,7 @@ BODY: dict[int | str, Any] = {
     413: _problem("The body is too large."),
     415: _problem("The body is not JSON."),
 }
-UNCHANGED: dict[int | str, Any] = {304: {"description": "What the client holds (If-None-Match) is still so."}}
+NOT_MODIFIED: dict[int | str, Any] = {304: {"description": "What the client holds (If-None-Match) is still so."}}
 RUNNING: dict[int | str, Any] = {409: _problem("Another change is under way.")}
 MISSING: dict[int | str, Any] = PROBLEMS | {404: _problem("There is no such unit in the index.")}
 

@@ -26,8 +26,8 @@ from treeline.service.api.answers import (
     SuggestBody,
 )
 from treeline.service.api.parameters import (
+    NOT_MODIFIED,
     PROBLEMS,
-    UNCHANGED,
     CompleteParameters,
     Question,
     SearchParameters,
@@ -36,7 +36,14 @@ from treeline.service.api.parameters import (
 )
 from treeline.service.http import guard
 from treeline.service.http.context import answer_tag, context, search_or_cached, votes_on
-from treeline.service.http.response import NEVER, REVALIDATE, elapsed, json_reply, not_modified, server_timing
+from treeline.service.http.response import (
+    NEVER,
+    REVALIDATE,
+    json_reply,
+    milliseconds_since,
+    not_modified,
+    server_timing,
+)
 from treeline.service.present.text import summary, visible
 
 blueprint = APIBlueprint("search", __name__, url_prefix="/api", tag="Search")
@@ -46,7 +53,7 @@ blueprint.before_request(refuse_repeats)
 @blueprint.get("/search")
 @blueprint.input(SearchParameters, location="query", arg_name="parameters")
 @blueprint.output(SearchBody)
-@blueprint.doc(operation_id="search", responses=PROBLEMS | UNCHANGED)
+@blueprint.doc(operation_id="search", responses=PROBLEMS | NOT_MODIFIED)
 def search(parameters: Question) -> Response:
     """Find code by what it does."""
     return search_reply(parameters)
@@ -70,8 +77,8 @@ def search_reply(parameters: Question) -> Response:
     votes = votes_on(query)
     key = answer_tag(query, votes)
     tag = f"{key}{explain:d}{code:d}"
-    if (unchanged := not_modified(tag)) is not None:
-        return unchanged
+    if (same := not_modified(tag)) is not None:
+        return same
     answer = search_or_cached(query, votes, key)
     body = SearchBody.of(
         answer,
@@ -93,9 +100,9 @@ def search_reply(parameters: Question) -> Response:
 @blueprint.doc(operation_id="suggest", responses=PROBLEMS)
 def suggest(parameters: SuggestParameters) -> Response:
     """Function names that begin like this, most common first."""
-    started = time.perf_counter()
+    begin = time.perf_counter()
     names = context().searcher.suggest(parameters.prefix, parameters.k)
-    body = SuggestBody(prefix=parameters.prefix, names=names, timings={"total": elapsed(started)})
+    body = SuggestBody(prefix=parameters.prefix, names=names, timings={"total": milliseconds_since(begin)})
     return json_reply(body.json_bytes(), cache="private, max-age=60")
 
 
@@ -105,7 +112,7 @@ def suggest(parameters: SuggestParameters) -> Response:
 @blueprint.doc(operation_id="complete", responses=PROBLEMS)
 def complete(parameters: CompleteParameters) -> Response:
     """Values of a filter that begin like this: repositories, languages, kinds, and paths folder by folder."""
-    started = time.perf_counter()
+    begin = time.perf_counter()
     name, prefix = parameters.filter, parameters.prefix
     with context().searcher.searcher() as current:
         if name == "path":
@@ -113,17 +120,19 @@ def complete(parameters: CompleteParameters) -> Response:
         else:
             counts = current.engine.facets().get({"lang": "language"}.get(name, name), {})
             values = complete_value(counts, prefix, anywhere=name == "repo")
-    body = CompleteBody(filter=name, prefix=prefix, values=values[: parameters.k], timings={"total": elapsed(started)})
+    body = CompleteBody(
+        filter=name, prefix=prefix, values=values[: parameters.k], timings={"total": milliseconds_since(begin)}
+    )
     return json_reply(body.json_bytes(), cache="private, max-age=60")
 
 
 def complete_value(counts: Mapping[str, int], prefix: str, *, anywhere: bool) -> list[str]:
     """The values that begin with this in whatever case, then (`anywhere`) those that have it elsewhere; each time the
     most frequent first."""
-    wanted = prefix.lower()
-    starts = {value: value.lower().startswith(wanted) for value in counts if value}
-    found = [value for value, first in starts.items() if first or (anywhere and wanted in value.lower())]
-    return sorted(found, key=lambda value: (not starts[value], -counts[value], value))
+    lowercase = prefix.lower()
+    starts = {value: value.lower().startswith(lowercase) for value in counts if value}
+    values = [value for value, first in starts.items() if first or (anywhere and lowercase in value.lower())]
+    return sorted(values, key=lambda value: (not starts[value], -counts[value], value))
 
 
 CSV_COLUMNS = ("rank", "score", "kind", "name", "repo", "path", "first_line", "last_line", "language", "url", "about")
@@ -175,27 +184,27 @@ PAGE = 10  # asks what the list beside it asked, so that one search serves both
 @blueprint.get("/map")
 @blueprint.input(SearchParameters, location="query", arg_name="parameters")
 @blueprint.output(MapBody)
-@blueprint.doc(operation_id="map", responses=PROBLEMS | UNCHANGED)
+@blueprint.doc(operation_id="map", responses=PROBLEMS | NOT_MODIFIED)
 def map_of_results(parameters: Question) -> Response:
-    """Where the results live: their tree in the Poincaré disk, each with its rank before and after re-ranking."""
+    """The tree of the results in the Poincaré disk, each with its rank before and after re-ranking."""
     here = context()
     query = replace(parameters.query(here.settings, explain=False), k=PAGE, offset=0)
     votes = votes_on(query)
     key = answer_tag(query, votes)
     tag = f"{key}map"
-    if (unchanged := not_modified(tag)) is not None:
-        return unchanged
+    if (same := not_modified(tag)) is not None:
+        return same
     answer = search_or_cached(query, votes, key)
-    started = time.perf_counter()
-    ranked = list(answer.candidates[: here.settings.map_depth])
-    addresses = [candidate.address for candidate in ranked]
-    disk = draw(result_graph(ranked, clusters=here.settings.clusters), addresses)
+    begin = time.perf_counter()
+    rows = list(answer.candidates[: here.settings.map_depth])
+    addresses = [candidate.address for candidate in rows]
+    disk = draw(result_graph(rows, clusters=here.settings.clusters), addresses)
     cluster_at = {node.rank: node.cluster for node in disk.nodes}
-    clusters = [cluster_at[rank] for rank in range(1, len(ranked) + 1)]
-    timings = dict(answer.timings) | {"map": elapsed(started)}
+    clusters = [cluster_at[rank] for rank in range(1, len(rows) + 1)]
+    timings = dict(answer.timings) | {"map": milliseconds_since(begin)}
     body = MapBody(
         query=answer.plan.words,
-        nodes=[MapNodeBody.of(node, ranked) for node in disk.nodes],
+        nodes=[MapNodeBody.of(node, rows) for node in disk.nodes],
         clusters=cluster_names([address.func_name for address in addresses], clusters),
         distortion=disk.distortion,
         degraded=[DegradationBody.model_validate(lane) for lane in answer.degraded],
@@ -212,17 +221,17 @@ SHORTEST_WORD = 3
 
 
 def cluster_names(names: Sequence[str], clusters: Sequence[int | None]) -> list[str]:
-    """What each cluster is about: the words of its members' names that most of them and few other clusters have."""
-    found: dict[int, Counter[str]] = defaultdict(Counter)
+    """A label for each cluster: the words of its members' names that most of them and few other clusters have."""
+    words_by_cluster: dict[int, Counter[str]] = defaultdict(Counter)
     for name, cluster in zip(names, clusters, strict=True):
         if cluster is not None:
             parts = (name[start:end].lower() for start, end in spans(name))
-            found[cluster].update({part for part in parts if len(part) >= SHORTEST_WORD})
-    spread = Counter(word for words in found.values() for word in words)
-    count = max(found, default=-1) + 1
+            words_by_cluster[cluster].update({part for part in parts if len(part) >= SHORTEST_WORD})
+    spread = Counter(word for words in words_by_cluster.values() for word in words)
+    count = max(words_by_cluster, default=-1) + 1
 
     def about(words: Counter[str]) -> str:
         weight = {word: -times * log(1 + count / spread[word]) for word, times in words.items()}
         return ", ".join(sorted(words, key=lambda word: (weight[word], word))[:NAME_WORDS])
 
-    return [about(found[number]) for number in range(count)]
+    return [about(words_by_cluster[number]) for number in range(count)]

@@ -14,7 +14,7 @@ from treeline.service.api.parameters import (
     PROBLEMS,
     RUNNING,
     ChangeParameters,
-    Indexed,
+    IndexParameters,
     Parameters,
     refuse_repeats,
 )
@@ -34,11 +34,11 @@ def only_json() -> None:
 
 @blueprint.get("")
 @guard.writes
-@blueprint.input(Indexed, location="query", arg_name="parameters")
+@blueprint.input(IndexParameters, location="query", arg_name="parameters")
 @blueprint.output(SourcesBody)
 @blueprint.doc(operation_id="sources", responses=PROBLEMS)
-def sources(parameters: Indexed) -> Response:
-    """What an index is made of. It needs the scope `write`, because it names folders of the server."""
+def sources(parameters: IndexParameters) -> Response:
+    """The sources of an index. It needs the scope `write`, because it names folders of the server."""
     settings = context().settings
     index = one_index(parameters.index)
     rows = [SourceBody(name=name, updatable=updatable(name)) for name in jobs.sources_of(settings, index)]
@@ -65,8 +65,8 @@ def change(body: ChangeParameters) -> Response:
 
     `TREELINE_WRITE_ROOTS` and `TREELINE_WRITE_GIT` decide what may be added. One change runs at a time.
     """
-    started = jobs.start(context().settings, body.action, body.source, one_index(body.index))
-    return json_reply(jobs_body(started).json_bytes(), status=202)
+    new_job = jobs.start(context().settings, body.action, body.source, one_index(body.index))
+    return json_reply(jobs_body(new_job).json_bytes(), status=202)
 
 
 @blueprint.post("/stop")
@@ -81,12 +81,12 @@ def stop(body: Parameters) -> Response:
     return json_reply(jobs_body(jobs.stop(settings)).json_bytes())
 
 
-def jobs_body(found: jobs.Job | None) -> JobsBody:
-    return JobsBody(job=JobBody.model_validate(found) if found else None)
+def jobs_body(job_record: jobs.Job | None) -> JobsBody:
+    return JobsBody(job=JobBody.model_validate(job_record) if job_record else None)
 
 
-def one_index(asked: str) -> str:
-    names = context().indexes.choose(asked)
+def one_index(given_name: str) -> str:
+    names = context().indexes.choose(given_name)
     if len(names) > 1:
         raise InputError("a change is of one index", f"choose from: {', '.join(context().indexes.names)}")
     return names[0]
@@ -94,6 +94,6 @@ def one_index(asked: str) -> str:
 
 def updatable(name: str) -> bool:
     try:
-        return jobs.allowed(name, context().settings) == name
+        return jobs.check_source(name, context().settings) == name
     except TreelineError:
         return False

@@ -22,11 +22,19 @@ from treeline.service.api.answers import (
     count_bodies,
 )
 from treeline.service.api.functions import find
-from treeline.service.api.parameters import BODY, MISSING, PROBLEMS, UNCHANGED, FeedbackParameters, Indexed, Parameters
+from treeline.service.api.parameters import (
+    BODY,
+    MISSING,
+    NOT_MODIFIED,
+    PROBLEMS,
+    FeedbackParameters,
+    IndexParameters,
+    Parameters,
+)
 from treeline.service.evaluation import result_files
 from treeline.service.http import guard
 from treeline.service.http.context import context
-from treeline.service.http.response import REVALIDATE, elapsed, entity_tag, json_reply, not_modified
+from treeline.service.http.response import REVALIDATE, entity_tag, json_reply, milliseconds_since, not_modified
 
 log = logging.getLogger(__name__)
 blueprint = APIBlueprint("status", __name__, tag="Service")
@@ -37,19 +45,19 @@ blueprint = APIBlueprint("status", __name__, tag="Service")
 @blueprint.output(IndexesBody)
 @blueprint.doc(operation_id="indexes", responses={503: PROBLEMS[503]})
 def indexes(parameters: Parameters) -> Response:
-    """Which indexes `index=` may name: those that are served and there."""
+    """The indexes that `index=` may name: those that are served and there."""
     here = context()
     body = IndexesBody(default=here.settings.index, indexes=[IndexBody.of(info) for info in here.indexes.infos()])
     return json_reply(body.json_bytes(), cache="private, max-age=10")
 
 
 @blueprint.get("/api/status")
-@blueprint.input(Indexed, location="query", arg_name="parameters")
+@blueprint.input(IndexParameters, location="query", arg_name="parameters")
 @blueprint.output(StatusBody)
 @blueprint.doc(operation_id="status", responses={400: PROBLEMS[400], 422: PROBLEMS[422], 503: PROBLEMS[503]})
-def status(parameters: Indexed) -> Response:
-    """Which index is open, and what is in it."""
-    started = time.perf_counter()
+def status(parameters: IndexParameters) -> Response:
+    """The open index and its contents."""
+    start = time.perf_counter()
     searcher = context().searcher
     facets = searcher.engine.facets()
     body = StatusBody(
@@ -57,7 +65,7 @@ def status(parameters: Indexed) -> Response:
         languages=count_bodies(facets.get("language", {})),
         repositories=len(facets.get("repo", {})),
         passed_over=searcher.passed_over or None,
-        timings={"total": elapsed(started)},
+        timings={"total": milliseconds_since(start)},
     )
     return json_reply(body.json_bytes(), cache="private, max-age=10")
 
@@ -92,13 +100,13 @@ evaluation_blueprint = APIBlueprint("evaluation", __name__, url_prefix="/api", t
 @evaluation_blueprint.get("/eval")
 @evaluation_blueprint.input(Parameters, location="query", arg_name="parameters")
 @evaluation_blueprint.output(EvalBody)
-@evaluation_blueprint.doc(operation_id="evaluation", responses=UNCHANGED)
+@evaluation_blueprint.doc(operation_id="evaluation", responses=NOT_MODIFIED)
 def evaluation(parameters: Parameters) -> Response:
-    """What `treeline eval` measured: its runs, newest first, without the single queries' values."""
+    """The runs of `treeline eval`, newest first, without the single queries' values."""
     runs, unreadable = result_files(context().settings)
     tag = entity_tag(*((run.name, run.modified) for run in runs), *unreadable)
-    if (unchanged := not_modified(tag)) is not None:
-        return unchanged
+    if (same := not_modified(tag)) is not None:
+        return same
     left_out = {"texts": True, "worst": True, "systems": {"__all__": {"values"}}}
     rows = [{"name": run.name} | run.evaluation.model_dump(exclude=left_out) for run in runs]  # type: ignore[arg-type]
     return json_reply({"runs": rows, "unreadable": unreadable}, tag=tag, cache=REVALIDATE)

@@ -12,7 +12,7 @@ from pathlib import Path
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.settings import from_environment
 from treeline.service.cli.index import handle_sigterm, index_sources
-from treeline.service.jobs import JOB, STOPPED, Job, State, allowed, now, write
+from treeline.service.jobs import JOB, STOP_MESSAGE, Job, State, check_source, now, write
 from treeline.service.projects import reading_of
 
 REPORT_SECONDS = 0.3  # between two reports of a job's progress
@@ -48,7 +48,7 @@ def main() -> None:
     report("opening the source", 0, 0)
     try:
         # Since the request, the folder may have been swapped for a link.
-        if job.action != "remove" and allowed(job.source, settings) != job.source:
+        if job.action != "remove" and check_source(job.source, settings) != job.source:
             raise InputError(f"{job.source} is a link now", "add the folder that it leads to")
         reading = reading_of(settings, progress=report)
         sources = () if job.action == "remove" else (job.source,)
@@ -56,7 +56,7 @@ def main() -> None:
         summary = index_sources(settings, sources, reading, report, remove=leaving)
         report.end("done", f"the index {job.index!r} now holds {summary.total:,} functions, classes and other parts")
     except KeyboardInterrupt:
-        report.end("stopped", STOPPED)
+        report.end("stopped", STOP_MESSAGE)
     except TreelineError as error:
         report.end("failed", f"{error.message}{f'; {error.hint}' if error.hint else ''}")
     fcntl.flock(lock, fcntl.LOCK_UN)

@@ -83,8 +83,8 @@ class ElasticsearchFeedback:
             except NotFoundError:
                 self._create()
                 return self._salt()
-            found = client.get(index=self._index, id=SALT)
-            self._known_salt = bytes.fromhex(found["_source"]["terms"][0])
+            reply = client.get(index=self._index, id=SALT)
+            self._known_salt = bytes.fromhex(reply["_source"]["terms"][0])
         return self._known_salt
 
     def _count(self, key: str, words: list[str], function: str, column: str, amount: int, who: str, most: int) -> bool:
@@ -93,9 +93,9 @@ class ElasticsearchFeedback:
         client = self._client.options(request_timeout=WRITE_SECONDS, retry_on_timeout=False)
         fresh = {"terms": words, "size": len(words), "function": function, "ups": 0, "downs": 0, "opens": 0}
         try:
-            found = client.get(index=self._index, id=key)
-            row = dict(found["_source"])
-            guard: dict[str, Any] = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
+            current = client.get(index=self._index, id=key)
+            row = dict(current["_source"])
+            guard: dict[str, Any] = {"if_seq_no": current["_seq_no"], "if_primary_term": current["_primary_term"]}
         except NotFoundError as error:
             if "index_not_found" in str(error):
                 self._create()
@@ -143,10 +143,10 @@ class ElasticsearchFeedback:
         except (ApiError, TransportError) as error:
             log.warning("searching without feedback: %s", error)
             return []
-        found: list[Votes] = []
+        rows: list[Votes] = []
         for hit in answer["hits"]["hits"]:
             row = hit["_source"]
             jaccard = similarity(ours, frozenset(row["terms"]))
             if jaccard >= SIMILAR_FROM:
-                found.append(Votes(row["function"], row["ups"], row["downs"], row["opens"], jaccard))
-        return sorted(found, key=lambda votes: (-votes.similarity, votes.function))
+                rows.append(Votes(row["function"], row["ups"], row["downs"], row["opens"], jaccard))
+        return sorted(rows, key=lambda votes: (-votes.similarity, votes.function))

@@ -79,10 +79,10 @@ class SqliteFeedback:
 
     @staticmethod
     def _own(connection: sqlite3.Connection, row: tuple[object, ...], amount: int, most: int) -> int:
-        """How much of the amount the voter may still use; recorded as used."""
+        """The part of the amount that the voter may still use; recorded as used."""
         key = "question = ? AND function = ? AND pseudonym = ? AND signal = ?"
-        found = connection.execute(f"SELECT count FROM voters WHERE {key}", row).fetchone()  # noqa: S608
-        before = found[0] if found else 0
+        votes = connection.execute(f"SELECT count FROM voters WHERE {key}", row).fetchone()  # noqa: S608
+        before = votes[0] if votes else 0
         after = max(0, min(most, before + amount))
         connection.execute("INSERT OR REPLACE INTO voters VALUES (?, ?, ?, ?, ?)", (*row, after))
         return int(after - before)
@@ -125,11 +125,11 @@ class SqliteFeedback:
                 ) AS near JOIN questions q ON q.id = near.id JOIN votes v ON v.question = near.id""",  # noqa: S608
             (*words, len(words) * SIMILAR_FROM, MOST_QUESTIONS),
         )
-        found = [
+        similar = [
             Votes(function, ups, downs, opens, similarity(ours, frozenset(terms.split())))
             for terms, function, ups, downs, opens in rows
         ]
-        return [votes for votes in found if votes.similarity >= SIMILAR_FROM]
+        return [votes for votes in similar if votes.similarity >= SIMILAR_FROM]
 
 
 def _inode(path: Path) -> int:

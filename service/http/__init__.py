@@ -1,1 +1,1 @@
-"""What happens around every request: access, rate limits, errors, logs and metrics."""
+"""The frame of every request: access, rate limits, errors, logs and metrics."""

@@ -1,4 +1,4 @@
-"""What the views share: settings, searcher, feedback store, and a cached search."""
+"""The parts that views share: settings, searcher, feedback store, and a cached search."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class Context:
     @property
     def searcher(self) -> LiveSearcher:
         """The searcher of the index that the request is about; the default one outside of requests."""
-        return self.indexes.open(self.chosen[0])
+        return self.indexes.open(self.index_names[0])
 
     def searcher_of(self, answer: Answer) -> LiveSearcher:
         """The searcher of an index that gave this answer: of several, one that can be opened."""
-        for name in (*dict.fromkeys(answer.indexes.values()), *self.chosen):
+        for name in (*dict.fromkeys(answer.indexes.values()), *self.index_names):
             try:
                 return self.indexes.open(name)
             except TreelineError:
@@ -69,21 +69,20 @@ class Context:
 
     def clusters(self) -> CorpusClusters | None:
         """The clusters of the index that the request is about; none where it is about several, as each has its own."""
-        return clusters_of(self.searcher) if len(self.chosen) == 1 else None
+        return clusters_of(self.searcher) if len(self.index_names) == 1 else None
 
     @property
-    def chosen(self) -> list[str]:
+    def index_names(self) -> list[str]:
         """The indexes that the request names (`index=`); else the one with its function or file; else the default."""
         if not has_request_context():
             return [self.settings.index]
         if "indexes" not in g:
-            asked = request.args.get("index", "")
+            index = request.args.get("index", "")
             view = request.view_args or {}
             about = (view.get("function_id", ""), view.get("where", ""))
-            found = self.indexes.choose(asked)
-            if any(about) and len(self.indexes.names) > 1 and (not asked or len(found) > 1):
-                found = [self.indexes.holding(*about)]
-            g.indexes = found
+            g.indexes = self.indexes.choose(index)
+            if any(about) and len(self.indexes.names) > 1 and (not index or len(g.indexes) > 1):
+                g.indexes = [self.indexes.holding(*about)]
         names: list[str] = g.indexes
         return names
 
@@ -128,9 +127,9 @@ class Context:
 
 def context() -> Context:
     """The context of the current application."""
-    found = current_app.extensions["treeline"]
-    assert isinstance(found, Context)
-    return found
+    current = current_app.extensions["treeline"]
+    assert isinstance(current, Context)
+    return current
 
 
 def search_or_cached(query: Query, votes: tuple[Votes, ...] | None = None, tag: str = "") -> Answer:
@@ -139,17 +138,17 @@ def search_or_cached(query: Query, votes: tuple[Votes, ...] | None = None, tag: 
     settings = here.settings
     votes = votes_on(query) if votes is None else votes
     stage = partial(reorder, votes=votes, most=settings.feedback_places, depth=settings.rerank_depth)
-    search = partial(here.indexes.search, here.chosen, query, stage if votes else None)
-    generation = here.indexes.opened_identity(here.chosen)
+    search = partial(here.indexes.search, here.index_names, query, stage if votes else None)
+    generation = here.indexes.opened_identity(here.index_names)
     answer = here.answers.get(tag or answer_tag(query, votes), generation, search, explain=query.explain)
     observe.record_answer(answer)
     return answer
 
 
 def answer_tag(query: Query, votes: tuple[Votes, ...]) -> str:
-    """What an answer depends on: the indexes and their generations, the query, and the votes on it."""
+    """A tag of all that an answer depends on: the indexes and their generations, the query, and the votes on it."""
     here = context()
-    return entity_tag(*here.chosen, here.indexes.identity(here.chosen), query, votes)
+    return entity_tag(*here.index_names, here.indexes.identity(here.index_names), query, votes)
 
 
 def votes_on(query: Query) -> tuple[Votes, ...]:
@@ -163,7 +162,7 @@ def votes_on(query: Query) -> tuple[Votes, ...]:
         return ()
 
 
-MAPPED = 20  # results of the map that is drawn to warm up
+MAP_RESULTS = 20  # results of the map that is drawn to warm up
 QUESTIONS = ("read a file", "sort a list")  # the first of a process goes without the codes (engine.product_codes)
 
 
@@ -179,8 +178,8 @@ def warm_up(app: Flask) -> None:
             answer = searcher.search(Query(question, quality=here.settings.quality, explain=True))
             for result in answer.results:
                 preview(result.function.language, result.function.original_string, frozenset())
-        if ranked := list(answer.candidates[:MAPPED]):  # the first map took 240 ms of processor time, the others 22
-            draw(result_graph(ranked), [candidate.address for candidate in ranked])
+        if best := list(answer.candidates[:MAP_RESULTS]):  # the first map took 240 ms of processor time, the others 22
+            draw(result_graph(best), [candidate.address for candidate in best])
     except TreelineError as error:
         log.info("not warmed up: %s", error)
 

@@ -95,7 +95,7 @@ def init_app(app: APIFlask) -> None:
         return error_reply(status, error.code, error.message, error.hint, headers)
 
     @app.error_processor
-    def refused(error: HTTPError) -> Response:
+    def refuse(error: HTTPError) -> Response:
         message, hint = error.message or HTTPStatus(error.status_code).phrase, ""
         if error.status_code == app.config["VALIDATION_ERROR_STATUS_CODE"] and error.detail:
             message, hint = "The request is not valid: " + complaint(error.detail), HINTS[422]
@@ -121,16 +121,16 @@ def init_app(app: APIFlask) -> None:
 
 def complaint(detail: Any) -> str:
     """A validation error in one sentence: `k: must be at least 1; mode: …`."""
-    found: list[str] = []
-    for place in detail.values() if isinstance(detail, dict) else []:
-        for field, messages in place.items() if isinstance(place, dict) else []:
+    complaints: list[str] = []
+    for fields in detail.values() if isinstance(detail, dict) else []:
+        for field, messages in fields.items() if isinstance(fields, dict) else []:
             text = " and ".join(map(str, messages)) if isinstance(messages, list) else str(messages)
             text = PLAINER.get(text, text)
             if field == WHOLE_BODY:
-                found.append("the body is not a JSON object")
+                complaints.append("the body is not a JSON object")
                 continue
-            found.append(f"{field}: {text[:1].lower()}{text[1:]}")
-    return "; ".join(found) or "it does not follow the schema"
+            complaints.append(f"{field}: {text[:1].lower()}{text[1:]}")
+    return "; ".join(complaints) or "it does not follow the schema"
 
 
 def slug(status: int) -> str:

@@ -70,44 +70,44 @@ class Guard:
 
     def check(self) -> Response | None:
         """The refusal of the current request, or None."""
-        asked = current_request()
-        if len(asked.path) > PATH_LENGTH:
+        current = current_request()
+        if len(current.path) > PATH_LENGTH:
             return refusal(
                 414, "path_too_long", f"the path of this address is over {PATH_LENGTH:,} characters", "shorten it"
             )
-        if asked.path in OPEN or asked.endpoint == "static":
+        if current.path in OPEN or current.endpoint == "static":
             return None
-        presented = presented_key()
+        key_text = presented_key()
         try:
-            key = self.keys.check(presented) if presented else None
+            key = self.keys.check(key_text) if key_text else None
         except KeyFileDamaged as error:
             log.error("%s", error)
             return refusal(503, error.code, "API keys cannot be checked now", "tell the operator of this service")
-        if presented and key is None:
-            return self._limited(None) or refusal(
+        if key_text and key is None:
+            return self._check_rate(None) or refusal(
                 401, "bad_key", "this API key is not known", "`treeline keys create` makes one"
             )
         g.api_key = key
         if key is None and self.local:
             return None
-        return self._limited(key) or self._unauthorised(key)
+        return self._check_rate(key) or self._check_scope(key)
 
     @property
     def local(self) -> bool:
         """Whether the request comes from someone on this machine: not by DNS rebinding, another site's page, or a proxy
         that announces itself."""
-        asked = current_request()
+        current = current_request()
         return (
             self.settings.trust_loopback
-            and asked.remote_addr in LOOPBACK
-            and hostname(asked.host) in LOOPBACK_HOSTS
-            and asked.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"  # as nginx asks if it is told nothing else
-            and not any(name.startswith(FORWARDING) for name in asked.environ)
-            and asked.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
-            and ((origin := asked.headers.get("Origin")) is None or origin == asked.host_url.rstrip("/"))
+            and current.remote_addr in LOOPBACK
+            and hostname(current.host) in LOOPBACK_HOSTS
+            and current.environ.get("SERVER_PROTOCOL") != "HTTP/1.0"  # as nginx asks if it is told nothing else
+            and not any(name.startswith(FORWARDING) for name in current.environ)
+            and current.headers.get("Sec-Fetch-Site", "none") in {"none", "same-origin"}
+            and ((origin := current.headers.get("Origin")) is None or origin == current.host_url.rstrip("/"))
         )
 
-    def _unauthorised(self, key: ApiKey | None) -> Response | None:
+    def _check_scope(self, key: ApiKey | None) -> Response | None:
         if request.method == "OPTIONS":  # a CORS preflight, which browsers send without the key
             return None
         scope = scope_of_request()
@@ -127,7 +127,7 @@ class Guard:
             return refusal(403, "scope_missing", f"this API key lacks the scope {scope}", "use a key with that scope")
         return None
 
-    def _limited(self, key: ApiKey | None) -> Response | None:
+    def _check_rate(self, key: ApiKey | None) -> Response | None:
         rate = self.settings.rate_per_key if key else self.settings.rate_per_address
         if not rate:
             return None
@@ -176,8 +176,8 @@ def writes(route: Route) -> Route:
 def scope_of_request() -> Scope:
     """The scope marked on the route; otherwise by its method."""
     by_method: Scope = "read" if request.method in SAFE_METHODS else "write"
-    marked: Scope = getattr(current_app.view_functions.get(request.endpoint or ""), "__treeline_scope__", by_method)
-    return marked
+    scope: Scope = getattr(current_app.view_functions.get(request.endpoint or ""), "__treeline_scope__", by_method)
+    return scope
 
 
 def votes(route: Route) -> Route:
@@ -251,6 +251,6 @@ def network(address: str) -> str:
 
 
 def refusal(status: int, code: str, message: str, hint: str, headers: dict[str, str] | None = None) -> Response:
-    observe.REFUSED.labels(code).inc()
+    observe.REFUSALS.labels(code).inc()
     headers = {"WWW-Authenticate": 'Bearer realm="treeline"'} if status == 401 else headers
     return error_reply(status, code, message, hint, headers)

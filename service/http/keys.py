@@ -67,33 +67,33 @@ class KeyRing:
 
     def create(self, name: str, scopes: Iterable[Scope]) -> str:
         """Add a key and return it; it cannot be shown again."""
-        wanted = tuple(sorted(set(scopes)))
-        if unknown := set(wanted) - set(SCOPES):
+        granted_scopes = tuple(sorted(set(scopes)))
+        if unknown := set(granted_scopes) - set(SCOPES):
             raise InputError(f"unknown scope {', '.join(sorted(unknown))}", f"scopes are {' and '.join(SCOPES)}")
-        if not wanted:
+        if not granted_scopes:
             raise InputError("a key needs a scope", "--scope read or --scope write")
         key_id, secret = secrets.token_hex(4), secrets.token_urlsafe(SECRET_BYTES)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._alone():
-            self._save({**self._keys, key_id: ApiKey(key_id, name, wanted, _digest(secret), now)})
+            self._save({**self._keys, key_id: ApiKey(key_id, name, granted_scopes, _digest(secret), now)})
         return f"tl_{key_id}_{secret}"
 
     def revoke(self, key_id: str) -> ApiKey:
         with self._alone():
             if key_id not in self._keys:
                 raise InputError(f"no key with id {key_id!r} in {self.path}", "`treeline keys list` shows them")
-            gone = self._keys[key_id]
+            revoked_key = self._keys[key_id]
             self._save({each: key for each, key in self._keys.items() if each != key_id})
-        return gone
+        return revoked_key
 
-    def check(self, presented: str) -> ApiKey | None:
+    def check(self, text: str) -> ApiKey | None:
         """The presented key if it is valid; an unknown id takes as long as a wrong secret."""
         self._refresh()
-        found = KEY.match(presented)
-        key = self._keys.get(found["id"]) if found else None
-        expected = key.digest if key else NOBODY
-        secret = found["secret"] if found else presented
-        return key if hmac.compare_digest(_digest(secret), expected) and key else None
+        parts = KEY.match(text)
+        key = self._keys.get(parts["id"]) if parts else None
+        stored_digest = key.digest if key else NOBODY
+        secret = parts["secret"] if parts else text
+        return key if hmac.compare_digest(_digest(secret), stored_digest) and key else None
 
     def _refresh(self) -> None:
         try:
@@ -148,8 +148,8 @@ def no_key_yet(settings: Settings) -> str:
             return ""
     except KeyFileDamaged as error:
         return f"no API key is accepted: {error}"
-    answered = "only a person at this machine is" if settings.trust_loopback else "nobody is"
+    callers = "only a person at this machine is" if settings.trust_loopback else "nobody is"
     return (
-        f"TREELINE_KEYS_REQUIRED=all, and there is no key in {settings.key_path}: {answered} answered; "
+        f"TREELINE_KEYS_REQUIRED=all, and there is no key in {settings.key_path}: {callers} answered; "
         "make one with: treeline keys create NAME"
     )

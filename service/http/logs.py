@@ -13,7 +13,7 @@ import orjson
 
 from treeline.search.settings import Settings
 
-HIDDEN = "[hidden]"
+MASK = "[hidden]"
 # The Elasticsearch client logs each retry with a traceback: a hundred lines a second while a node is down. The outcome
 # is in the answer, the metrics and our own lines.
 CLIENT_LEVEL = "ERROR"
@@ -35,8 +35,8 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         if self._known:
-            text = self._known.sub(HIDDEN, text)
-        return CREDENTIALS.sub(HIDDEN, text)
+            text = self._known.sub(MASK, text)
+        return CREDENTIALS.sub(MASK, text)
 
 
 class JsonFormatter(logging.Formatter):

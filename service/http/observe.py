@@ -36,10 +36,10 @@ IN_PROGRESS = Gauge("treeline_http_in_progress", "Requests being answered now.")
 STAGE_SECONDS = Histogram("treeline_search_stage_seconds", "Time of each search stage.", ["stage"], buckets=BUCKETS)
 SEARCHES = Counter("treeline_searches_total", "Searches answered.", ["mode", "route"])
 EMPTY = Counter("treeline_searches_empty_total", "Searches that found nothing.")
-DEGRADED = Counter("treeline_searches_degraded_total", "Answers that went out without one of their lanes.")
+DEGRADED_ANSWERS = Counter("treeline_searches_degraded_total", "Answers that went out without one of their lanes.")
 LANE_FAILURES = Counter("treeline_lane_failures_total", "Lanes left out of an answer.", ["lane", "reason"])
-QUEUED = Counter("treeline_http_queued_total", "Requests that had to wait for a thread.")
-REFUSED = Counter("treeline_http_refused_total", "Requests refused by keys or rate limits.", ["reason"])
+QUEUED_REQUESTS = Counter("treeline_http_queued_total", "Requests that had to wait for a thread.")
+REFUSALS = Counter("treeline_http_refused_total", "Requests refused by keys or rate limits.", ["reason"])
 
 
 # There are few label values, and looking a child up takes time.
@@ -55,7 +55,7 @@ def record_answer(answer: Answer) -> None:
     if not answer.results:
         EMPTY.inc()
     if answer.degraded:
-        DEGRADED.inc()
+        DEGRADED_ANSWERS.inc()
     for left_out in answer.degraded:
         LANE_FAILURES.labels(left_out.lane, "timeout" if timed_out(left_out.reason) else "error").inc()
 
@@ -77,9 +77,9 @@ class IndexCollector(Collector):
         size = GaugeMetricFamily("treeline_index_functions", "Functions in the index.", labels=labels)
         size.add_metric([info.name, info.engine], info.functions)
         yield size
-        if (created := _timestamp(info.created)) is not None:
+        if (timestamp := _timestamp(info.created)) is not None:
             age = GaugeMetricFamily("treeline_index_age_seconds", "Since the index was built.", labels=labels)
-            age.add_metric([info.name, info.engine], max(0.0, time.time() - created))
+            age.add_metric([info.name, info.engine], max(0.0, time.time() - timestamp))
             yield age
 
 
@@ -120,9 +120,9 @@ def exposition(*collectors: Collector) -> bytes:
     return generate_latest(REGISTRY) + generate_latest(registry)
 
 
-def _timestamp(created: str) -> float | None:
+def _timestamp(text: str) -> float | None:
     try:
-        return datetime.fromisoformat(created).timestamp()
+        return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None
 
@@ -140,7 +140,7 @@ class RequestTrace(NamedTuple):
     """A request in progress: its id, its start, and the token that removes the id from the log context."""
 
     id: str
-    started: float
+    start: float
     token: Token[str]
 
 
@@ -149,29 +149,29 @@ def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | N
 
     @app.before_request
     def begin() -> None:
-        given = request.headers.get(HEADER, "")
-        id_ = given if GIVEN_ID.match(given) else f"{random.getrandbits(128):032x}"
+        header = request.headers.get(HEADER, "")
+        id_ = header if GIVEN_ID.match(header) else f"{random.getrandbits(128):032x}"
         g.seen = RequestTrace(id_, time.perf_counter(), request_id.set(id_))
         IN_PROGRESS.inc()
 
     @app.after_request
     def finish(response: Response) -> Response:
-        seen: RequestTrace | None = g.get("seen")
-        if seen is None:
+        trace: RequestTrace | None = g.get("seen")
+        if trace is None:
             return response
-        seconds = time.perf_counter() - seen.started
-        asked = current_request()
-        route = asked.url_rule.rule if asked.url_rule else "unmatched"
-        response.headers[HEADER] = seen.id
-        requests(asked.method, route, response.status_code).inc()
+        seconds = time.perf_counter() - trace.start
+        current = current_request()
+        route = current.url_rule.rule if current.url_rule else "unmatched"
+        response.headers[HEADER] = trace.id
+        requests(current.method, route, response.status_code).inc()
         request_seconds(route).observe(seconds)
-        level = logging.DEBUG if asked.path in QUIET else logging.INFO
+        level = logging.DEBUG if current.path in QUIET else logging.INFO
         if access.isEnabledFor(level):
             access.log(
                 level,
                 "%s %s %d",
-                asked.method,
-                asked.path,
+                current.method,
+                current.path,
                 response.status_code,
                 extra={"fields": line(response, seconds, settings)},
             )
@@ -179,10 +179,10 @@ def init_app(app: APIFlask, settings: Settings, info: Callable[[], IndexInfo | N
 
     @app.teardown_request
     def end(_error: BaseException | None) -> None:
-        seen: RequestTrace | None = g.pop("seen", None)
-        if seen is not None:
+        trace: RequestTrace | None = g.pop("seen", None)
+        if trace is not None:
             IN_PROGRESS.dec()
-            request_id.reset(seen.token)
+            request_id.reset(trace.token)
 
     serve_metrics(app, info)
 

@@ -41,10 +41,10 @@ def json_reply(
     body: Any, *, status: int = 200, tag: str = "", cache: str = NEVER, headers: Mapping[str, str] | None = None
 ) -> Response:
     """A JSON response of an object, or of bytes that are JSON; with a `tag`, one that a client can revalidate."""
-    named = {"Content-Type": "application/json", **(headers or {}), "Cache-Control": cache}
+    all_headers = {"Content-Type": "application/json", **(headers or {}), "Cache-Control": cache}
     if tag:
-        named["ETag"] = quoted(tag)
-    return Complete(body if isinstance(body, bytes) else orjson.dumps(body), status=status, headers=named)
+        all_headers["ETag"] = quote_tag(tag)
+    return Complete(body if isinstance(body, bytes) else orjson.dumps(body), status=status, headers=all_headers)
 
 
 def entity_tag(*parts: object) -> str:
@@ -52,7 +52,7 @@ def entity_tag(*parts: object) -> str:
     return blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-def quoted(tag: str) -> str:
+def quote_tag(tag: str) -> str:
     # Weak: two answers to one question are the same but for their timings.
     return f'W/"{tag}"'
 
@@ -60,7 +60,7 @@ def quoted(tag: str) -> str:
 def not_modified(tag: str) -> Response | None:
     """An empty 304 when the client already holds what carries this tag."""
     if request.if_none_match.contains_weak(tag):
-        return Response(status=304, headers={"ETag": quoted(tag), "Cache-Control": REVALIDATE})
+        return Response(status=304, headers={"ETag": quote_tag(tag), "Cache-Control": REVALIDATE})
     return None
 
 
@@ -71,8 +71,8 @@ def server_timing(timings: Mapping[str, float]) -> str:
 
 def current_request() -> Request:
     """The request itself: what stands for it in Flask takes three calls at every look."""
-    found: Request = request._get_current_object()  # type: ignore[attr-defined]
-    return found
+    current: Request = request._get_current_object()  # type: ignore[attr-defined]
+    return current
 
 
 # Plotly writes styles into the page; scripts are never inline anywhere, so `script-src` stays strict on every page.
@@ -82,7 +82,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src {styles}; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-FIXED = {
+FIXED_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",
@@ -102,15 +102,15 @@ def allow_plotly_styles() -> None:
 def init_app(app: APIFlask, settings: Settings) -> None:
     origins = frozenset(split_commas(settings.cors_origins))
     by_styles = {
-        styles: [*FIXED.items(), ("Content-Security-Policy", POLICY.format(styles=styles))]
+        styles: [*FIXED_HEADERS.items(), ("Content-Security-Policy", POLICY.format(styles=styles))]
         for styles in (STRICT_STYLES, PLOTLY_STYLES)
     }
 
     @app.after_request
     def finish(response: Response) -> Response:
-        given = {name.lower() for name, _ in response.headers}
+        names = {name.lower() for name, _ in response.headers}
         for name, value in by_styles[g.get("styles", STRICT_STYLES)]:
-            if name.lower() not in given:
+            if name.lower() not in names:
                 response.headers.add(name, value)
         if origins:
             allow_origins(response, origins)
@@ -159,6 +159,6 @@ def compress(response: Response) -> Response:
     return response
 
 
-def elapsed(started: float) -> float:
+def milliseconds_since(start: float) -> float:
     """Milliseconds since then."""
-    return round((time.perf_counter() - started) * 1_000, 3)
+    return round((time.perf_counter() - start) * 1_000, 3)

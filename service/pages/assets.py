@@ -27,12 +27,12 @@ def plotly() -> bytes:
 
 @blueprint.get("/assets/plotly.js")
 def plotly_script() -> Response:
-    packed = plotly()
+    compressed_script = plotly()
     if request.accept_encodings["gzip"] > 0:
-        response = Response(packed, mimetype="text/javascript", headers={"Content-Encoding": "gzip"})
+        response = Response(compressed_script, mimetype="text/javascript", headers={"Content-Encoding": "gzip"})
     else:
         response = Response(
-            gzip.decompress(packed), mimetype="text/javascript", headers={"Content-Encoding": "identity"}
+            gzip.decompress(compressed_script), mimetype="text/javascript", headers={"Content-Encoding": "identity"}
         )
     response.headers["Cache-Control"] = FOREVER
     response.vary.add("Accept-Encoding")

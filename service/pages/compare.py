@@ -13,12 +13,12 @@ from treeline.search.answer import Answer
 from treeline.service.api.parameters import SearchParameters
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.pages.results import PlaceView, place_view
-from treeline.service.pages.search import COMPARED, EXAMPLES, link, query_string
+from treeline.service.pages.search import COMPARISON, EXAMPLES, link, query_string
 from treeline.service.present.text import code_markup, summary, visible
 
 blueprint = APIBlueprint("compare_page", __name__, enable_openapi=False)
 
-SHOWN = 10
+RESULTS = 10
 # The rankings that can be compared: the label of each, and its switches.
 WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "usual": ("As usual", {}),
@@ -67,7 +67,7 @@ class Column:
 
 @blueprint.get("/compare")
 def compare() -> Response:
-    state = {name: request.args.get(name, "").strip() for name in ("q", *COMPARED)}
+    state = {name: request.args.get(name, "").strip() for name in ("q", *COMPARISON)}
     ways = request.args.get("a", FIRST), request.args.get("b", SECOND)
     for way in ways:
         if way not in WAYS:
@@ -95,9 +95,9 @@ def compare() -> Response:
 
 
 def answer_of(state: dict[str, str], way: str) -> Answer:
-    given = {name: value for name, value in state.items() if value} | WAYS[way][1] | {"k": SHOWN}
+    switches = {name: value for name, value in state.items() if value} | WAYS[way][1] | {"k": RESULTS}
     try:
-        parameters = SearchParameters.model_validate(given)
+        parameters = SearchParameters.model_validate(switches)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "correct the address") from error

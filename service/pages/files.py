@@ -29,7 +29,7 @@ from treeline.search.relatives import Neighbour
 from treeline.service import jobs
 from treeline.service.http import guard
 from treeline.service.http.context import context
-from treeline.service.http.response import entity_tag, not_modified, quoted
+from treeline.service.http.response import entity_tag, not_modified, quote_tag
 from treeline.service.pages.results import PlaceView, place_view
 from treeline.service.present.highlight import file_lines
 from treeline.service.present.markdown import render_markdown
@@ -105,7 +105,7 @@ class _Cache:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def put(self, key: str, view: FileView) -> None:
+    def store(self, key: str, view: FileView) -> None:
         with self._lock:
             self._kept[key] = view
             while len(self._kept) > CACHED_FILES:
@@ -119,7 +119,7 @@ cache = _Cache()
 def repositories() -> Response:
     """The repositories of every served index; `index=` names some of them."""
     here = context()
-    names = here.chosen if request.args.get("index") else here.indexes.names
+    names = here.index_names if request.args.get("index") else here.indexes.names
     page = render_template(
         "repositories.html", indexes=[index_view(name) for name in names], may_change=jobs.is_on(here.settings)
     )
@@ -129,21 +129,21 @@ def repositories() -> Response:
 def index_view(name: str) -> IndexView:
     try:
         with context().indexes.open(name).searcher() as current:
-            found = list(Files(current).repositories().items())
-            created = current.info.created
+            counts = list(Files(current).repositories().items())
+            date = current.info.created
     except TreelineError as error:
         if len(context().indexes.names) == 1:
             raise
         return IndexView(visible(name), "", [], 0, error.message)
-    rows = [(visible(repo), file_address(repo), units) for repo, units in found[:MOST_REPOSITORIES]]
-    return IndexView(visible(name), created, rows, max(0, len(found) - MOST_REPOSITORIES), "")
+    rows = [(visible(repo), file_address(repo), units) for repo, units in counts[:MOST_REPOSITORIES]]
+    return IndexView(visible(name), date, rows, max(0, len(counts) - MOST_REPOSITORIES), "")
 
 
 @blueprint.get("/<path:where>")
 def browse(where: str) -> BaseResponse:
     """A repository, a folder (ends in a slash), or a file: `raw=1` for its bytes, `from=` for the lines from there
     on, `at=` for the unit at a line."""
-    with opened() as files:
+    with open_files() as files:
         split = files.split(where.rstrip("/"))
         if split is None:
             raise NotFound("There is no such repository in the index.")
@@ -158,10 +158,10 @@ def browse(where: str) -> BaseResponse:
         if content is None:
             return page_without_text(files, repo, path)
         tag = entity_tag(context().searcher.info.identity, where, *sorted(request.args.items()), guard.is_local())
-        if (unchanged := not_modified(tag)) is not None:
-            return unchanged
+        if (same := not_modified(tag)) is not None:
+            return same
         response = _file_response(files, repo, path, content)
-        response.headers["ETag"] = quoted(tag)
+        response.headers["ETag"] = quote_tag(tag)
         return response
 
 
@@ -258,8 +258,8 @@ def unit_panel(files: Files, view: FileView, line: int) -> Response:
     """The unit at a line for the page's script: signature, docstring, callers and callees."""
     unit = at_line(view.units, line)
     searcher = files.searcher
-    found = searcher.function(unit.id) if unit is not None else None
-    if unit is None or found is None:
+    record = searcher.function(unit.id) if unit is not None else None
+    if unit is None or record is None:
         return Response(render_template("unit_panel.html", unit=None), headers={"Cache-Control": CACHE})
     callers, callees = searcher.relatives.callers(unit.id), searcher.relatives.callees(unit.id)
     page = render_template(
@@ -268,8 +268,8 @@ def unit_panel(files: Files, view: FileView, line: int) -> Response:
         kind=unit.address.kind,
         callable=bool(callers or callees) or unit.address.kind in ("function", "method", "class"),
         lines=lines_of(unit),
-        signature=visible(signature_of(found)),
-        about=code_markup(visible(summary(found.docstring))),
+        signature=visible(signature_of(record)),
+        about=code_markup(visible(summary(record.docstring))),
         callers=neighbours(callers),
         callees=neighbours(callees),
         more_callers=max(0, len(callers) - MOST_NEIGHBOURS),
@@ -289,7 +289,7 @@ def file_view(files: Files, repo: str, path: str, content: bytes) -> FileView:
     if len(lines) > 1 and not lines[-1]:
         lines.pop()  # the empty line after the last line break
     view = FileView(lines, encoding, exact, units)
-    cache.put(key, view)
+    cache.store(key, view)
     return view
 
 
@@ -306,19 +306,19 @@ class _Links:
                 self._defined[line, name] = f"/functions/{unit.id}"
 
     def __call__(self, line: int, name: str) -> str:
-        if found := self._defined.get((line, name)):
-            return found
+        if address := self._defined.get((line, name)):
+            return address
         target = self._references.at(line, name)
         return file_address(*target) if target else ""
 
 
 def part_of(view: FileView, start: int) -> Part:
     """The lines from `start` on, as many as fit on a page."""
-    taken, room = start - 1, PART_BYTES
-    while taken < len(view.lines) and (room > 0 or taken == start - 1):
-        room -= len(view.lines[taken]) + 40  # including its line number
-        taken += 1
-    return Part(start, taken, Markup("\n".join(view.lines[start - 1 : taken])))  # noqa: S704 - `file_lines` escapes
+    last, room = start - 1, PART_BYTES
+    while last < len(view.lines) and (room > 0 or last == start - 1):
+        room -= len(view.lines[last]) + 40  # including its line number
+        last += 1
+    return Part(start, last, Markup("\n".join(view.lines[start - 1 : last])))  # noqa: S704 - `file_lines` escapes
 
 
 def next_address(repo: str, path: str, part: Part, view: FileView) -> str:
@@ -334,14 +334,14 @@ def outline(units: Sequence[Hit]) -> list[OutlineRow]:
 
 def readme(files: Files, repo: str, folder: str, entries: Sequence[FolderEntry]) -> tuple[str, Markup] | None:
     """The folder's README: its name and HTML. One that is not Markdown is shown as plain text."""
-    found = next((entry for entry in entries if not entry.is_folder and README.fullmatch(entry.name)), None)
-    content = files.read(repo, folder + found.name) if found is not None and found.size <= README_BYTES else None
-    if found is None or content is None:
+    file = next((entry for entry in entries if not entry.is_folder and README.fullmatch(entry.name)), None)
+    content = files.read(repo, folder + file.name) if file is not None and file.size <= README_BYTES else None
+    if file is None or content is None:
         return None
     text = content.decode("utf-8", "replace")
-    if found.name.lower().endswith(("md", "markdown")):
-        return visible(found.name), render_markdown(text, lambda path: file_address(repo, path), folder)
-    return visible(found.name), Markup("<pre>{}</pre>").format(visible(text[: README_BYTES // 10]))
+    if file.name.lower().endswith(("md", "markdown")):
+        return visible(file.name), render_markdown(text, lambda path: file_address(repo, path), folder)
+    return visible(file.name), Markup("<pre>{}</pre>").format(visible(text[: README_BYTES // 10]))
 
 
 def entry_row(repo: str, folder: str, entry: FolderEntry) -> dict[str, object]:
@@ -363,21 +363,21 @@ def shares(languages: dict[str, int]) -> list[tuple[str, str, float]]:
     return [(name, size(count), round(100 * count / total, 1)) for name, count in list(languages.items())[:8]]
 
 
-def neighbours(found: Sequence[Neighbour]) -> list[PlaceView]:
+def neighbours(calls: Sequence[Neighbour]) -> list[PlaceView]:
     return [
         place_view(one.id, Address(one.repo, one.path, one.name, one.language, f"#L{one.line}"))
-        for one in [one for one in found if one.id][:MOST_NEIGHBOURS]
+        for one in [one for one in calls if one.id][:MOST_NEIGHBOURS]
     ]
 
 
 def crumbs(repo: str, path: str = "") -> list[Crumb]:
     """The breadcrumbs of a file or folder, each a link; the last is the current page."""
-    found = [Crumb("Files", "/files/"), Crumb(visible(repo), file_address(repo))]
-    below = ""
+    trail = [Crumb("Files", "/files/"), Crumb(visible(repo), file_address(repo))]
+    ancestor = ""
     for part in filter(None, path.split("/")):
-        below += f"{part}/"
-        found.append(Crumb(visible(part), file_address(repo, below)))
-    return found
+        ancestor += f"{part}/"
+        trail.append(Crumb(visible(part), file_address(repo, ancestor)))
+    return trail
 
 
 def source_address(units: Sequence[Hit]) -> str:
@@ -420,7 +420,7 @@ def size(count: int) -> str:
 
 
 @contextmanager
-def opened() -> Iterator[Files]:
+def open_files() -> Iterator[Files]:
     """The files of the current generation, which stays open inside the block."""
     with context().searcher.searcher() as current:
         yield Files(current)

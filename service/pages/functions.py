@@ -87,7 +87,7 @@ class UnresolvedView:
 
 @blueprint.get("/<function_id>")
 def function(function_id: str) -> Response:
-    found = find(function_id)
+    unit = find(function_id)
     state = search_state()
     question = state["q"][: context().settings.max_query_length]
     words = question_words(words_of(question))
@@ -96,18 +96,18 @@ def function(function_id: str) -> Response:
     callers = searcher.callers(function_id)
     page = render_template(
         "function.html",
-        function=found,
-        place=place_view(found.id, found.address),
+        function=unit,
+        place=place_view(unit.id, unit.address),
         question=question,
         back=link(state, q=question, page=state["page"]),
-        docstring=mark_prose(found.docstring_outside, words),
-        code=(shown := whole(found.language, found.original_string, words)),
-        not_shown=not_shown(shown),
-        first_line=(found.address.lines or (1, 1))[0] if has_whole_text(found) else 0,
-        steps=steps(found, places),
-        siblings=siblings(found, places),
+        docstring=mark_prose(unit.docstring_outside, words),
+        code=(snippet := whole(unit.language, unit.original_string, words)),
+        not_shown=not_shown(snippet),
+        first_line=(unit.address.lines or (1, 1))[0] if has_whole_text(unit) else 0,
+        steps=steps(unit, places),
+        siblings=siblings(unit, places),
         callers=neighbour_views(callers),
-        unresolved=unresolved_view(searcher.unresolved_calls(found), bool(distinct_functions(callers))),
+        unresolved=unresolved_view(searcher.unresolved_calls(unit), bool(distinct_functions(callers))),
         callees=neighbour_views(searcher.callees(function_id)),
         similar=likes(function_id),
     )
@@ -126,11 +126,11 @@ def similar(function_id: str) -> Response:
 @blueprint.get("/<function_id>/code")
 def code(function_id: str) -> Response:
     """The whole code alone, to unfold a preview."""
-    found = find(function_id)
+    unit = find(function_id)
     words = question_words(words_of(request.args.get("q", "")[: context().settings.max_query_length]))
-    shown = whole(found.language, found.original_string, words)
-    rest = Markup('\n<span class="c">{}</span>').format(not_shown(shown)) if shown.more else ""
-    return Response(f"{shown.html}{rest}", mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
+    snippet = whole(unit.language, unit.original_string, words)
+    rest = Markup('\n<span class="c">{}</span>').format(not_shown(snippet)) if snippet.more else ""
+    return Response(f"{snippet.html}{rest}", mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
 
 
 def not_shown(code: Snippet) -> str:
@@ -146,21 +146,21 @@ def words_of(question: str) -> str:
         return question
 
 
-def steps(found: Function, places: Locations | None) -> list[Step]:
+def steps(unit: Function, places: Locations | None) -> list[Step]:
     """The path from the repository to the function, from the tree, or from the address if there is no tree."""
-    *folders, file = found.path.split("/")
-    below = [(name, "/".join(folders[: at + 1]) + "/") for at, name in enumerate(folders)]
+    *folders, file = unit.path.split("/")
+    folder_paths = [(name, "/".join(folders[: at + 1]) + "/") for at, name in enumerate(folders)]
     outer = [
-        Step(visible(found.repo), "repository", file_address(found.repo)),
-        *(Step(visible(name), "folder", file_address(found.repo, path)) for name, path in below),
-        Step(visible(file), "file", file_address(found.repo, found.path, (found.address.lines or (0, 0))[0])),
+        Step(visible(unit.repo), "repository", file_address(unit.repo)),
+        *(Step(visible(name), "folder", file_address(unit.repo, path)) for name, path in folder_paths),
+        Step(visible(file), "file", file_address(unit.repo, unit.path, (unit.address.lines or (0, 0))[0])),
     ]
-    leaf = places.tree.leaf(found.id) if places is not None else None
+    leaf = places.tree.leaf(unit.id) if places is not None else None
     if places is not None and leaf is not None:
         tree = places.tree
         inner = [node for node in tree.path(leaf)[1:] if KINDS[tree.kinds[node]] in ("class", "function")]
         return [*outer, *(Step(visible(tree.labels[node]), KINDS[tree.kinds[node]]) for node in inner)]
-    *scopes, name = found.func_name.split(".")
+    *scopes, name = unit.func_name.split(".")
     return [
         *outer,
         *(Step(visible(scope), "class") for scope in scopes),
@@ -168,9 +168,9 @@ def steps(found: Function, places: Locations | None) -> list[Step]:
     ]
 
 
-def siblings(found: Function, places: Locations | None) -> Siblings:
+def siblings(unit: Function, places: Locations | None) -> Siblings:
     """The functions under the same node of the tree; if there are too many, those nearest to it."""
-    leaf = places.tree.leaf(found.id) if places is not None else None
+    leaf = places.tree.leaf(unit.id) if places is not None else None
     if places is None or leaf is None:
         return Siblings([])
     tree = places.tree
@@ -183,23 +183,23 @@ def siblings(found: Function, places: Locations | None) -> Siblings:
     return Siblings(rows, first, len(nodes) - first - len(rows))
 
 
-def neighbour_views(found: list[Neighbour]) -> list[PlaceView]:
+def neighbour_views(calls: list[Neighbour]) -> list[PlaceView]:
     """The functions among a function's callers or callees."""
-    functions = islice((one for one in found if one.id), MOST_NEIGHBOURS)
+    functions = islice((one for one in calls if one.id), MOST_NEIGHBOURS)
     return [
         place_view(one.id, Address(one.repo, one.path, one.name, one.language, f"#L{one.line}")) for one in functions
     ]
 
 
-def unresolved_view(unresolved: UnresolvedCalls, more: bool) -> UnresolvedView | None:
-    message = unresolved.message(more=more)
-    return UnresolvedView(visible(message), link({}, q=f"what calls {unresolved.symbol}")) if message else None
+def unresolved_view(calls: UnresolvedCalls, more: bool) -> UnresolvedView | None:
+    message = calls.message(more=more)
+    return UnresolvedView(visible(message), link({}, q=f"what calls {calls.symbol}")) if message else None
 
 
 def likes(function_id: str) -> LikesView:
-    found = find_similar(context().searcher, function_id, SIMILAR)
+    similar_units = find_similar(context().searcher, function_id, SIMILAR)
     rows = [
         LikeView(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score)), same_cluster)
-        for hit, same_cluster in found.hits
+        for hit, same_cluster in similar_units.hits
     ]
-    return LikesView(visible(found.label), rows)
+    return LikesView(visible(similar_units.label), rows)

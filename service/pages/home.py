@@ -13,11 +13,11 @@ from treeline.corpus.errors import TreelineError
 from treeline.service import jobs
 from treeline.service.evaluation import (
     chart_data,
-    chosen,
     metrics_by_query,
     query_rows,
     query_texts,
     result_files,
+    select_run,
 )
 from treeline.service.http import guard
 from treeline.service.http.context import context
@@ -66,9 +66,9 @@ def evaluation() -> Response:
     allow_plotly_styles()
     settings = context().settings
     runs, unreadable = result_files(settings)
-    wanted = request.args.get("run", "")
-    run = chosen(runs, wanted)
-    if wanted and (run is None or run.name != wanted):
+    run_name = request.args.get("run", "")
+    run = select_run(runs, run_name)
+    if run_name and (run is None or run.name != run_name):
         raise NotFound("There is no such run of the evaluation.")
     if run is None:
         return Response(render_template("eval.html", run=None, runs=[], unreadable=unreadable))

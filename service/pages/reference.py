@@ -17,8 +17,8 @@ ORDER = ("Search", "Functions", "Files", "Sources", "Feedback", "Evaluation", "S
 @frozen
 class Parameter:
     name: str
-    place: str
-    required: bool
+    location: str
+    mandatory: bool
     about: str
     kind: str
     choices: tuple[str, ...]
@@ -53,19 +53,19 @@ def docs() -> Response:
 
 def groups(spec: dict[str, Any]) -> dict[str, list[Operation]]:
     """The operations by tag, the most used first."""
-    found: dict[str, list[Operation]] = {tag: [] for tag in ORDER}
+    by_tag: dict[str, list[Operation]] = {tag: [] for tag in ORDER}
     for path, methods in spec["paths"].items():
         for method, operation in methods.items():
             if method in {"get", "post"}:
                 one = _operation(spec, path, method, operation, methods.get("parameters", []))
-                found.setdefault(one.tag, []).append(one)
-    for operations in found.values():
+                by_tag.setdefault(one.tag, []).append(one)
+    for operations in by_tag.values():
         operations.sort(key=lambda one: one.path != "/api/search")  # search first
-    return {tag: operations for tag, operations in found.items() if operations}
+    return {tag: operations for tag, operations in by_tag.items() if operations}
 
 
 def _operation(
-    spec: dict[str, Any], path: str, method: str, operation: dict[str, Any], shared: list[dict[str, Any]]
+    spec: dict[str, Any], path: str, method: str, operation: dict[str, Any], common: list[dict[str, Any]]
 ) -> Operation:
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     return Operation(
@@ -74,19 +74,19 @@ def _operation(
         summary=operation.get("summary", ""),
         about=operation.get("description", ""),
         tag=(operation.get("tags") or ["Service"])[0],
-        parameters=tuple(_parameter(spec, one) for one in [*shared, *operation.get("parameters", [])]),
-        body=_example(_resolved(spec, body)) if body else "",
+        parameters=tuple(_parameter(spec, one) for one in [*common, *operation.get("parameters", [])]),
+        body=_example(_schema(spec, body)) if body else "",
         responses=tuple((code, answer.get("description", "")) for code, answer in operation["responses"].items()),
     )
 
 
 def _parameter(spec: dict[str, Any], parameter: dict[str, Any]) -> Parameter:
-    schema = _resolved(spec, parameter.get("schema", {}))
+    schema = _schema(spec, parameter.get("schema", {}))
     default = schema.get("default", "")
     return Parameter(
         name=parameter["name"],
-        place=parameter["in"],
-        required=bool(parameter.get("required")),
+        location=parameter["in"],
+        mandatory=bool(parameter.get("required")),
         about=parameter.get("description") or schema.get("description", ""),
         kind=_limits(schema),
         choices=tuple(map(str, schema.get("enum", ("true", "false") if schema.get("type") == "boolean" else ()))),
@@ -103,12 +103,12 @@ def _limits(schema: dict[str, Any]) -> str:
     return ", ".join(said)
 
 
-def _resolved(spec: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def _schema(spec: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in schema:
         return schema
-    found = spec["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]]
-    assert isinstance(found, dict)
-    return found
+    target = spec["components"]["schemas"][schema["$ref"].rsplit("/", 1)[-1]]
+    assert isinstance(target, dict)
+    return target
 
 
 def _example(schema: dict[str, Any]) -> str:

@@ -97,14 +97,14 @@ def result_views(
 
 def fold_copies(results: Sequence[Result], headings: Container[int]) -> list[tuple[Result, list[Result]]]:
     """Each result with its later copies (the same text). A result below its own heading is not folded."""
-    folded: dict[str, tuple[Result, list[Result]]] = {}
+    groups: dict[str, tuple[Result, list[Result]]] = {}
     for result in results:
         text = " ".join(result.function.original_string.split())
-        if text in folded and result.rank not in headings:
-            folded[text][1].append(result)
+        if text in groups and result.rank not in headings:
+            groups[text][1].append(result)
         else:
-            folded[text if text not in folded else f"{text}\0{result.rank}"] = (result, [])
-    return list(folded.values())
+            groups[text if text not in groups else f"{text}\0{result.rank}"] = (result, [])
+    return list(groups.values())
 
 
 def _view(

@@ -31,8 +31,8 @@ from treeline.service.present.text import ROUTES, STAGES
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
 PAGE_SIZE = 10
-TAKEN = 100  # results in a JSON or CSV download
-COMPARED = ("index", "language", "repo", "path", "kind")  # the state that a comparison keeps
+DOWNLOADS = 100  # results in a JSON or CSV download
+COMPARISON = ("index", "language", "repo", "path", "kind")  # the state that a comparison keeps
 MOST_CHOICES = 12  # per filter
 # The search modes that most people need. `text` and `callers` rephrase the query; the rest is under Advanced.
 LOOKS = (
@@ -83,7 +83,7 @@ def search() -> Response:
         page_ = render_template("search.html", answer=None, examples=EXAMPLES, **common)
         return Response(page_, headers={"Cache-Control": "no-cache"})
     try:
-        page, query = wanted(state)
+        page, query = requested_page(state)
         answer = search_or_cached(query.query(settings))
     except InputError as error:
         if status_of(error) != 400 or not for_people():
@@ -104,12 +104,12 @@ def search() -> Response:
         widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
         map_address="/api/map?" + query_string(state | {"q": answer.query.text, "look": "", "page": ""}),
         json_address="/api/search?"
-        + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={TAKEN}"),
+        + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={DOWNLOADS}"),
         csv_address=f"/api/search.csv?{wider}",
-        compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARED}}),
+        compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARISON}}),
         understood=ROUTES.get(answer.route, answer.route),
-        functions=(functions := context().indexes.functions(context().chosen)),
-        index_name=context().chosen[0],
+        functions=(functions := context().indexes.functions(context().index_names)),
+        index_name=context().index_names[0],
         index_empty=not functions,
         may_vote=settings.feedback and guard.may_vote(),
         **common,
@@ -118,15 +118,15 @@ def search() -> Response:
     return guard.give_token(Response(html, headers=headers))
 
 
-def wanted(state: dict[str, str]) -> tuple[int, Question]:
+def requested_page(state: dict[str, str]) -> tuple[int, Question]:
     """The page number and the question in the page's URL."""
-    given = {name: value for name, value in state.items() if value and name not in {"page", "look"}}
-    given["q"] = phrased(state["q"], state["look"])
+    parameters = {name: value for name, value in state.items() if value and name not in {"page", "look"}}
+    parameters["q"] = rephrase(state["q"], state["look"])
     try:
         page = int(state["page"] or 1)
         if page < 1:
             raise ValueError
-        return page, SearchParameters.model_validate(given | {"k": PAGE_SIZE, "offset": (page - 1) * PAGE_SIZE})
+        return page, SearchParameters.model_validate(parameters | {"k": PAGE_SIZE, "offset": (page - 1) * PAGE_SIZE})
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "choose from the controls above") from error
@@ -134,7 +134,7 @@ def wanted(state: dict[str, str]) -> tuple[int, Question]:
         raise InputError(f"there is no page {state['page'][:20]!r}", "pages count from 1") from error
 
 
-def phrased(question: str, look: str) -> str:
+def rephrase(question: str, look: str) -> str:
     """The query text as this search mode phrases it."""
     if look == "text" and not (question.startswith(('"', "/")) and question.endswith(question[0])):
         return '"' + question.replace('"', '\\"') + '"'
@@ -157,16 +157,16 @@ def pages(answer: Answer, page: int) -> dict[str, Any]:
 
 def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
     """The languages and repositories of the results, each a link that toggles the filter."""
-    found: dict[str, list[Choice]] = {}
-    asked = {"language": answer.plan.filters.language, "repo": answer.plan.filters.repo}
+    choices: dict[str, list[Choice]] = {}
+    active = {"language": answer.plan.filters.language, "repo": answer.plan.filters.repo}
     for name, counts in facets(answer).items():
-        on = asked[name]
+        on = active[name]
         values = ({} if not on or on in counts else {on: 0}) | counts
-        found[name] = [
+        choices[name] = [
             Choice(value, count, link(state, **{name: "" if value == on else value}), value == on)
             for value, count in list(values.items())[:MOST_CHOICES]
         ]
-    return found
+    return choices
 
 
 # The parameters of a search URL; `map` is for the script.
@@ -183,18 +183,18 @@ def search_state() -> dict[str, str]:
     if is_issue(state["q"]):  # nothing in it is a filter
         return state
     try:
-        parsed = parse(state["q"])
+        typed_query = parse(state["q"])
     except InputError:  # reported when the query is run
         return state
-    if not parsed.words:
+    if not typed_query.words:
         return state
     filters = {
-        "language": parsed.filters.language,
-        "repo": parsed.filters.repo,
-        "path": parsed.filters.path_prefix,
-        "kind": parsed.filters.kind,
+        "language": typed_query.filters.language,
+        "repo": typed_query.filters.repo,
+        "path": typed_query.filters.path_prefix,
+        "kind": typed_query.filters.kind,
     }
-    return state | {"q": parsed.text} | {name: value for name, value in filters.items() if value}
+    return state | {"q": typed_query.text} | {name: value for name, value in filters.items() if value}
 
 
 def unknown_parameters() -> list[str]:
@@ -215,7 +215,7 @@ def query_string(state: dict[str, str]) -> str:
 
 
 def defaults(settings: Settings) -> dict[str, str]:
-    """What a search does where its URL says nothing."""
+    """The values of switches that the URL does not set."""
     values = {name: BY_NAME[name].default_in(settings) for name in SWITCHES if name in BY_NAME}
     texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in values.items()}
     return {"page": "1"} | {name: text.lower() for name, text in texts.items()}

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
@@ -38,6 +39,8 @@ PER_LANGUAGE = 3  # files
 # A load parses in its own processes and does not get past these: docs/how-to/secure.md says so.
 END_LOADS = {("kotlin", "interpolations"), ("dart", "directions"), ("csharp", "tags"), ("java", "tags")}
 MOST_UNITS = 2  # of a file, the longest
+
+UNIT_TOOLS = ("get_function", "find_callers", "find_callees", "similar_functions")
 
 # They stop expressions that go back, scanners that search to the end, and loops over what repeats.
 TEXTS = {
@@ -90,8 +93,8 @@ def write_repository(folder: Path, seed: int = 0, per_language: int = PER_LANGUA
             head = HEADS[(number + at + seed) % len(HEADS)]
             path.write_text(head + text + TAILS[(number + at + seed) % len(TAILS)], encoding="utf-8")
             made.append(path)
-    for name in (b"caf\xe9.py", b"a\nb.py", b"<script>.py", b"\xe2\x80\xaegnp.py", b"a b#?%2f.py", b"x" * 240 + b".py"):
-        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text("def odd(): pass\n")
+    for odd in (b"caf\xe9.py", b"a\nb.py", b"<script>.py", b"\xe2\x80\xaegnp.py", b"a b#?%2f.py", b"x" * 240 + b".py"):
+        (folder / os.fsdecode(odd)).write_text("def odd(): pass\n")
     return made
 
 
@@ -177,13 +180,12 @@ async def use_tools(home: Path, files: list[Path], slowest: Slowest) -> int:
     server = create_server(Settings(home=str(home), mcp_roots=str(home.parent / "hostile")))
     count = 0
     for file in files:
-        calls: list[tuple[str, dict[str, object]]] = [
+        calls: list[tuple[str, dict[str, Any]]] = [
             ("outline", {"file": str(file)}),
             ("read_lines", {"file": str(file)}),
             ("read_lines", {"file": str(file), "first": 200_000}),
             ("search_code", {"query": "f", "path_prefix": file.name}),
-            *((tool, {"function": f"{file.name}:1"}) for tool in ("get_function", "find_callers", "find_callees")),
-            ("similar_functions", {"function": f"{file.name}:1"}),
+            *((tool, {"function": f"{file.name}:1"}) for tool in UNIT_TOOLS),
         ]
         for tool, arguments in calls:
             with slowest.timed(f"tool {tool}", file.name, ANSWER_SECONDS):

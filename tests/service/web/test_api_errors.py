@@ -35,7 +35,7 @@ BAD_REQUESTS = [
     ("/api/search?q=x&querry=y", 422),
     ("/api/search?q=x&repo=a&repo=b", 400),
     ("/api/map?q=x&q=y", 400),
-    ("/api/search?q=" + "x" * 1001, 400),
+    ("/api/search?q=" + "x" * 100_001, 400),
     ("/api/functions/nonsense", 422),
     ("/api/functions/" + "0" * 32, 404),
     ("/api/functions/" + "0" * 32 + "/similar", 404),

@@ -11,7 +11,7 @@ from pytest import mark
 
 from tests.service.web.library import INDEX
 from treeline.search.settings import Settings
-from treeline.service.pages.search import phrased
+from treeline.service.pages.search import rephrase
 
 HTML = {"Accept": "text/html"}
 NARROWED = "q=return&mode=keyword&rerank=none&fusion=score_sum&expand=true&repo=text&page=2"
@@ -107,7 +107,7 @@ def test_the_page_offers_one_number_in_place_of_the_methods(client: FlaskClient)
     ],
 )
 def test_a_way_of_looking_phrases_the_question(question: str, look: str, asked: str) -> None:
-    assert phrased(question, look) == asked
+    assert rephrase(question, look) == asked
 
 
 @mark.parametrize("look", ["", "text", "callers"])

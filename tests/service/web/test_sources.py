@@ -121,7 +121,7 @@ def test_a_job_stopped_at_once_is_stopped(settings: Settings, code: Path) -> Non
     end = time.monotonic() + PATIENCE
     while (found := jobs.current(settings)) and found.state == "running" and time.monotonic() < end:
         time.sleep(0.1)
-    assert found is not None and (found.state, found.message) == ("stopped", jobs.STOPPED)
+    assert found is not None and (found.state, found.message) == ("stopped", jobs.STOP_MESSAGE)
 
 
 def test_a_folder_swapped_for_a_link_after_the_request_is_not_read(
@@ -181,15 +181,15 @@ def test_a_job_that_was_killed_counts_as_failed(settings: Settings) -> None:
 def test_what_the_settings_do_not_allow_is_refused(settings: Settings, code: Path, source: str) -> None:
     (code.parent / "out").symlink_to("/etc")
     with pytest.raises(InputError):
-        jobs.allowed(source.format(root=code.parent), settings)
+        jobs.check_source(source.format(root=code.parent), settings)
 
 
 @pytest.mark.parametrize("url", ["http://github.com/o/n", "https://evil.example/o/n", "ssh://github.com/o/n"])
 def test_only_https_of_the_allowed_hosts_is_cloned(url: str) -> None:
     settings = Settings(write_git=True)
-    assert jobs.allowed("https://github.com/o/n", settings) == "https://github.com/o/n"
+    assert jobs.check_source("https://github.com/o/n", settings) == "https://github.com/o/n"
     with pytest.raises(InputError):
-        jobs.allowed(url, settings)
+        jobs.check_source(url, settings)
 
 
 def test_without_the_settings_nothing_is_changed(
