@@ -37,23 +37,12 @@ class CachedEncoder:
         self, encoder: Encoder, file: Path, model: bytes = b"", text: Callable[[Function], str] = passage
     ) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
+        self.name, self.dimension, self.usual = encoder.name, encoder.dimension, encoder.usual
         self._encoder, self._file, self._model, self._text = encoder, file, model, text
         self._lock = Lock()
         self._rows = self._connect()
         with self._errors():
             self._prepare()
-
-    @property
-    def name(self) -> str:
-        return self._encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self._encoder.dimension
-
-    @property
-    def usual(self) -> float | None:
-        return self._encoder.usual
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self._encoder.encode_queries(texts)

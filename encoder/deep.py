@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,9 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.errors import REBUILD, EncoderMismatch, ExtraMissing, InputError
+from treeline.corpus.errors import ExtraMissing, InputError
 from treeline.corpus.function import Function
-from treeline.encoder.protocol import DEEP_ENCODER, Vectors, add_to_functions, add_to_queries, strip_prior, unit
+from treeline.encoder.protocol import (
+    DEEP_ENCODER,
+    Vectors,
+    add_to_functions,
+    add_to_queries,
+    check_version,
+    strip_prior,
+    unit,
+)
 from treeline.encoder.static import StaticEncoder, Tokenizer
 from treeline.encoder.text import fields
 
@@ -41,71 +50,40 @@ class DeepEncoder:
         """The model is opened for the first text that it reads."""
         folder = folder or shipped_folder()
         self._static = StaticEncoder.shipped()
-        config = _read(folder)
-        try:
+        with model_config(folder / CONFIG, "deep encoder") as config:
             self.name = name or f"{DEEP_ENCODER}:{config['version']}"
             self.limits = {field: int(config["limits"][field]) for field in FIELDS}
             self.usual = float(config.get("usual", self._static.usual))
             self._asks = bool(config.get("questions", False))
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{folder / CONFIG} is no configuration of a deep encoder: {error!r}", RETRAIN) from error
-        if sum(self.limits.values()) > LONGEST:
-            raise InputError(f"the limits in {folder / CONFIG} add up to more than {LONGEST} tokens", RETRAIN)
-        made_for = config.get("static", self._static.name)
-        if made_for != self._static.name:
-            raise InputError(
-                f"the deep encoder in {folder} was trained on {made_for}, this Treeline ships {self._static.name}",
-                RETRAIN,
-            )
-        self._model = folder / MODEL
+            static = config.get("static", self._static.name)
+        check_model(folder / CONFIG, self.limits, static, "deep encoder")
+        self._model, self.dimension = folder / MODEL, self._static.dimension
 
     @classmethod
     def shipped(cls, name: str = DEEP_ENCODER) -> DeepEncoder:
         """The shipped encoder; `deep:VERSION` requires the version that an index was made with."""
         encoder = cls()
-        if name not in (DEEP_ENCODER, encoder.name):
-            raise EncoderMismatch(
-                f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", REBUILD
-            )
+        check_version(name, encoder.name)
         return encoder
-
-    @property
-    def dimension(self) -> int:
-        return self._static.dimension
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         vectors = self._static.encode_queries(texts)
         if not self._asks or find_spec("onnxruntime") is None:  # static questions suit deep functions too
             return vectors
-        sequences = [self._question(text) for text in texts]
+        questions = (text_tokens(self._static.tokenizer, text, QUESTION_TOKENS) for text in texts)
+        sequences = [(ids, [QUESTION] * len(ids)) for ids in questions]
         return add_to_queries(self._move(strip_prior(vectors), sequences))
 
     def encode_functions(self, functions: Sequence[Function]) -> Vectors:
         vectors = strip_prior(self._static.encode_functions(functions))
-        sequences = [self._sequence(function) for function in functions]
+        sequences = [function_tokens(self._static.tokenizer, function, self.limits) for function in functions]
         return add_to_functions(self._move(vectors, sequences), functions)
-
-    def check_runtime(self) -> None:
-        """Raise if the encoder cannot read functions: before a load starts, not in the middle of it."""
-        if find_spec("onnxruntime") is None:
-            raise ExtraMissing("onnxruntime")
 
     def _move(self, vectors: Vectors, sequences: Sequence[TokenSequence]) -> Vectors:
         for rows in batches([len(ids) for ids, _ in sequences]):
-            vectors[rows] = self._run([sequences[row] for row in rows], vectors[rows])
+            feed = dict(zip(INPUTS, (*pad([sequences[row] for row in rows]), vectors[rows]), strict=True))
+            vectors[rows] = self._session.run([OUTPUT], feed)[0]
         return unit(vectors)
-
-    def _question(self, text: str) -> TokenSequence:
-        ids = text_tokens(self._static.tokenizer, text, QUESTION_TOKENS)
-        return ids, [QUESTION] * len(ids)
-
-    def _sequence(self, function: Function) -> TokenSequence:
-        return function_tokens(self._static.tokenizer, function, self.limits)
-
-    def _run(self, sequences: Sequence[TokenSequence], static: Vectors) -> Vectors:
-        feed = dict(zip(INPUTS, (*pad(sequences), static), strict=True))
-        vectors: NDArray[np.float32] = self._session.run([OUTPUT], feed)[0]
-        return vectors
 
     @cached_property
     def _session(self) -> Any:
@@ -123,10 +101,36 @@ def shipped_folder() -> Path:
     return Path(package.origin).parent
 
 
-def open_model(path: Path, inputs: Sequence[str], output: str, what: str, threads: int = 0) -> Any:
-    """A session of ONNX Runtime for a model with these inputs and this output; `what` it is called in errors."""
+@contextmanager
+def model_config(path: Path, kind: str) -> Iterator[dict[str, Any]]:
+    """The configuration of a model; whatever is wrong with it is an error about the file."""
+    try:
+        yield json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"there is no {kind} here: {path} cannot be read", RETRAIN) from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is no configuration of a {kind}: {error!r}", RETRAIN) from error
+
+
+def check_model(config: Path, limits: Mapping[str, int], static: str, kind: str) -> None:
+    """Raise if a model takes fewer tokens than its configuration gives, or reads other static vectors."""
+    if sum(limits.values()) > LONGEST:
+        raise InputError(f"the limits in {config} add up to more than {LONGEST} tokens", RETRAIN)
+    if static != (shipped := StaticEncoder.shipped().name):
+        raise InputError(
+            f"the {kind} in {config.parent} was trained on {static}, this Treeline ships {shipped}", RETRAIN
+        )
+
+
+def check_runtime() -> None:
+    """Raise if ONNX Runtime is missing: before a load starts, not in the middle of it."""
     if find_spec("onnxruntime") is None:
         raise ExtraMissing("onnxruntime")
+
+
+def open_model(path: Path, inputs: Sequence[str], output: str, what: str, threads: int = 0) -> Any:
+    """A session of ONNX Runtime for a model with these inputs and this output; `what` it is called in errors."""
+    check_runtime()
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -173,7 +177,7 @@ def pad(sequences: Sequence[TokenSequence]) -> NDArray[np.int64]:
     return matrices
 
 
-def what_is_read(function: Function) -> str:
+def text_of(function: Function) -> str:
     """All that the encoder reads of a function, as the key of its vector in a cache."""
     return "\0".join((*fields(function), function.language))
 
@@ -194,19 +198,3 @@ def batches(lengths: Sequence[int]) -> Iterator[NDArray[np.int64]]:
             end += 1
         yield order[start:end]
         start = end
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    for file in (CONFIG, MODEL):
-        if not (folder / file).is_file():
-            raise InputError(
-                f"there is no deep encoder here: {folder / file} is missing",
-                "use the encoder `static`, or train one: python -m lab.train deep",
-            )
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder / CONFIG} cannot be read: {error}", RETRAIN) from error
-    if not isinstance(config, dict):
-        raise InputError(f"{folder / CONFIG} is no configuration of a deep encoder", RETRAIN)
-    return config

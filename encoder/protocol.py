@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.errors import EncoderMismatch, InputError
+from treeline.corpus.errors import REBUILD, EncoderMismatch, InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 
@@ -41,6 +41,12 @@ class Encoder(Protocol):
         """One unit row per function, from its name, docstring and code."""
 
 
+def check_version(name: str, shipped: str) -> None:
+    """Raise `EncoderMismatch` if the name (`static:8`) asks for another version than the shipped one."""
+    if name not in (shipped, shipped.partition(":")[0]):
+        raise EncoderMismatch(f"the index was made with encoder {name!r}, this Treeline ships {shipped!r}", REBUILD)
+
+
 def unit(vectors: NDArray[Any]) -> Vectors:
     """Rows (or one vector) divided by their length; zeros stay zeros."""
     lengths = np.sqrt(np.add.reduce(vectors * vectors, axis=-1, keepdims=True))
@@ -56,14 +62,10 @@ class AbsentEncoder:
     why: InputError
     usual: None = None
 
-    def encode_queries(self, texts: Sequence[str]) -> NoReturn:
-        self._say()
-
-    def encode_functions(self, functions: Sequence[Function]) -> NoReturn:
-        self._say()
-
-    def _say(self) -> NoReturn:
+    def encode_queries(self, texts: Sequence[object]) -> NoReturn:
         raise EncoderMismatch(f"{self.why.message}; {self.why.hint}" if self.why.hint else self.why.message)
+
+    encode_functions = encode_queries
 
 
 # The prior of functions, whatever the query: the last component of the vector. People who ask how to do something want

@@ -86,24 +86,20 @@ def _check_folder(name: str, folder: Path | None) -> None:
         raise InputError(f"encoder {name!r} cannot be loaded: {wrong}", "give the folder of an encoder")
 
 
+def _transformer(name: str) -> Encoder:
+    from treeline.encoder.transformer import OnnxEncoder, TransformerEncoder
+
+    return (OnnxEncoder if name.startswith(ONNX) else TransformerEncoder)(name)
+
+
 def _deep(folder: Path | None, name: str, cache: Path | None) -> Encoder:
     """The deep encoder in a folder; None: the shipped one."""
-    from treeline.encoder.deep import DeepEncoder, shipped_folder, what_is_read
+    from treeline.encoder.deep import DeepEncoder, check_runtime, shipped_folder, text_of
 
     encoder = DeepEncoder(folder, name) if folder else DeepEncoder.shipped(name)
     if cache is None:
         return encoder
     from treeline.encoder.cache import CachedEncoder, digest
 
-    encoder.check_runtime()
-    return CachedEncoder(encoder, cache, digest(folder or shipped_folder()), what_is_read)
-
-
-def _transformer(name: str) -> Encoder:
-    if name.startswith(ONNX):
-        from treeline.encoder.transformer import OnnxEncoder
-
-        return OnnxEncoder(name)
-    from treeline.encoder.transformer import TransformerEncoder
-
-    return TransformerEncoder(name)
+    check_runtime()
+    return CachedEncoder(encoder, cache, digest(folder or shipped_folder()), text_of)

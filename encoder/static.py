@@ -15,9 +15,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.errors import REBUILD, EncoderMismatch, InputError
+from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
-from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors, add_to_functions, add_to_queries, unit
+from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors, add_to_functions, add_to_queries, check_version, unit
 from treeline.encoder.text import LONGEST_TEXT, fields
 
 MODEL_FOLDER = Path(__file__).parent / "model"
@@ -163,6 +163,8 @@ def pair_keys(first: NDArray[np.integer], second: NDArray[np.integer]) -> NDArra
 class StaticEncoder:
     """A bag-of-tokens encoder distilled from a transformer; reads thousands of functions a second without torch."""
 
+    usual = USUAL
+
     def __init__(self, folder: Path, name: str = "") -> None:
         config, tensors, vocabulary = _read(folder)
         try:
@@ -178,28 +180,15 @@ class StaticEncoder:
             raise InputError(f"the encoder in {folder} has no {missing}", "train or fetch it again") from missing
         if self._rows.shape[0] != self.tokenizer.size or self._weights.shape != (QUERY + 1, self.tokenizer.size):
             raise InputError(f"the encoder in {folder} is inconsistent", "train or fetch it again")
+        self._learnt = int(self._rows.shape[1])  # the other component is the prior
+        self.dimension = self._learnt + 1
 
     @classmethod
     def shipped(cls, name: str = DEFAULT_ENCODER) -> StaticEncoder:
         """The shipped encoder; `static:VERSION` requires the version that an index was made with."""
         encoder = _shipped_encoder()
-        if name not in (DEFAULT_ENCODER, encoder.name):
-            raise EncoderMismatch(
-                f"the index was made with encoder {name!r}, this Treeline ships {encoder.name!r}", REBUILD
-            )
+        check_version(name, encoder.name)
         return encoder
-
-    @property
-    def dimension(self) -> int:
-        return self._learnt + 1
-
-    @property
-    def usual(self) -> float:
-        return USUAL
-
-    @property
-    def _learnt(self) -> int:
-        return int(self._rows.shape[1])
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
@@ -216,31 +205,14 @@ class StaticEncoder:
             vectors[start : start + len(batch)] = self._encode_batch(batch)
         return vectors
 
-    def parts(self) -> dict[str, Vectors]:
-        """A copy of every array by its name in the file, in full precision, for further training.
-
-        Copies, because training changes its arrays in place, and the encoder is shared by the whole process.
-        """
-        parts = {"table": self._table, "weights": self._weights, "gates": self._gates}
-        for side, layer in (("function", self._function_layer), ("query", self._query_layer)):
-            if layer is not None:
-                names = ("first", "first_bias", "second", "second_bias")
-                parts |= {f"{side}_{name}": part for name, part in zip(names, layer, strict=True)}
-        return {name: part.copy() for name, part in parts.items()}
-
     def _encode_batch(self, functions: Sequence[Function]) -> Vectors:
         columns = zip(*(fields(function) for function in functions), strict=True)
-        used = [
-            self._function_layer is not None or gate != 0 for gate in self._gates
-        ]  # a bag of words reads code alone
-        parts = [
-            self._pool(
-                *self.tokenizer.bag_arrays(texts if used[number] else ("",) * len(texts), self.limits[field]), number
-            )
-            for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True))
-        ]
-        total = sum(gate * part for gate, part in zip(self._gates, parts, strict=True))
-        total = np.asarray(total, dtype=np.float32)
+        parts = []
+        for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True)):
+            if self._function_layer is None and not self._gates[number]:  # a bag of words reads code alone
+                texts = ("",) * len(texts)
+            parts.append(self._pool(*self.tokenizer.bag_arrays(texts, self.limits[field]), number))
+        total = np.asarray(sum(gate * part for gate, part in zip(self._gates, parts, strict=True)), dtype=np.float32)
         vectors = _through(self._function_layer, np.hstack(parts), total)
         vectors = np.where(total.any(axis=1, keepdims=True), vectors, np.float32(0.0))  # zero vectors stay zero
         return add_to_functions(unit(vectors), functions)

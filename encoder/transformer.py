@@ -38,21 +38,11 @@ def prompts(name: str) -> tuple[str, str]:
 class PromptedEncoder(ABC):
     """Base of encoders that read plain text with a prompt."""
 
+    usual = None
+
     def __init__(self, name: str, dimension: int, query_prompt: str, passage_prompt: str) -> None:
-        self._name, self._dimension = name, dimension
+        self.name, self.dimension = name, dimension
         self._query_prompt, self._passage_prompt = query_prompt, passage_prompt
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def dimension(self) -> int:
-        return self._dimension
-
-    @property
-    def usual(self) -> None:
-        return None
 
     def encode_queries(self, texts: Sequence[str]) -> Vectors:
         return self._encode([self._query_prompt + text for text in texts])

@@ -48,7 +48,6 @@ from treeline.search.settings import Settings
 
 DEPTH = 10
 REPOSITORIES = "repos.json"
-CATEGORIES = ("semantic", "architecture", "symbol")
 
 
 @dataclass(frozen=True, slots=True)

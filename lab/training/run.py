@@ -25,7 +25,7 @@ from lab.training.data import (
 from lab.training.examples import match_answers
 from lab.training.models import device_of
 from lab.training.options import Run
-from lab.training.student import Student, write
+from lab.training.student import Student, parts_of, write
 from lab.training.teacher import lexical, teach
 from lab.training.trainer import Case, Development, Trainer, figures, hard
 from treeline.corpus.errors import InputError
@@ -144,7 +144,7 @@ def starting_point(run: Run, counts: Counter[str], functions: int) -> StartingPo
     folder = static_folder(origin)
     if folder:
         known = StaticEncoder(folder)
-        return StartingPoint(known.tokenizer, 0, lambda _: Student.of(known.parts(), run.options.dropped, run.fields))
+        return StartingPoint(known.tokenizer, 0, lambda _: Student.of(parts_of(known), run.options.dropped, run.fields))
     base, vectors = token_vectors(origin)
 
     def new(tokenizer: Tokenizer) -> Student:

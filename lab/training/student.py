@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize
 
-from treeline.encoder.static import CONFIG, FIELDS, MATRICES, QUERY, TENSORS, VOCABULARY, Tokenizer
+from treeline.encoder.static import CONFIG, FIELDS, MATRICES, QUERY, TENSORS, VOCABULARY, StaticEncoder, Tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -153,6 +153,19 @@ def _layer(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
 
 
 INT8_MOST = 127
+
+
+def parts_of(encoder: StaticEncoder) -> dict[str, NDArray[np.float32]]:
+    """A copy of every array by its name in the file, in full precision, for further training.
+
+    Copies, because training changes its arrays in place, and the encoder is shared by the whole process.
+    """
+    parts = {"table": encoder._table, "weights": encoder._weights, "gates": encoder._gates}
+    for side, layer in (("function", encoder._function_layer), ("query", encoder._query_layer)):
+        if layer is not None:
+            names = ("first", "first_bias", "second", "second_bias")
+            parts |= {f"{side}_{name}": part for name, part in zip(names, layer, strict=True)}
+    return {name: part.copy() for name, part in parts.items()}
 
 
 def quantise(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float16]]:

@@ -246,22 +246,15 @@ def programs(_settings: Settings) -> Iterator[Finding]:
 
 def extras(_settings: Settings) -> Iterator[Finding]:
     """Optional packages, found without importing them, which takes seconds."""
-    there = [name for name in ("torch", "sentence_transformers", "onnxruntime", "geoopt") if find_spec(name)]
-    if len(there) == 4:
-        yield Finding("transformers", "ok", ", ".join(there), needed=False)
+    names = ("torch", "sentence_transformers", "onnxruntime", "geoopt")
+    if all(map(find_spec, names)):
+        yield Finding("transformers", "ok", ", ".join(names), needed=False)
     else:
         hint = "pip install 'treeline-search[transformers]'"
         yield Finding("transformers", "missing", "for other encoders and cross-encoders", hint, needed=False)
 
 
-CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
-    python,
-    encoder,
-    index,
-    elasticsearch,
-    programs,
-    extras,
-)
+CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (python, encoder, index, elasticsearch, programs, extras)
 
 
 def _first_line(error: BaseException) -> str:

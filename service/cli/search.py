@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from treeline.search.settings import Settings
 
 NOTHING_FOUND, ERROR = 1, 2  # exit codes, like grep's
+ABOUT_JSON = "JSON in the shape of the HTTP API, and nothing else on stdout."
+json_option = click.option("--json", "as_json", is_flag=True, help=ABOUT_JSON)
 
 
 class Search(StrictCommand):
@@ -67,7 +69,7 @@ class Search(StrictCommand):
 @click.option("--global", "everywhere", is_flag=True, help="Search every index; projects are refreshed first.")
 @search_options
 @click.option("--full", is_flag=True, help="Show whole code instead of the first lines.")
-@click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
+@json_option
 def search(
     words: tuple[str, ...],
     engine: str | None,
@@ -94,20 +96,17 @@ def search(
     if everywhere:
         answer, info = search_everywhere(query, settings)
         return show_found(answer, info, lambda: None, explain=explain, full=full, as_json=as_json)
-    searcher = open_searcher(settings, once=True)
+    with closing(open_searcher(settings, once=True)) as searcher:
 
-    def clusters() -> CorpusClusters | None:
-        from treeline.search.overview import clusters_of
+        def clusters() -> CorpusClusters | None:
+            from treeline.search.overview import clusters_of
 
-        return clusters_of(searcher)
+            return clusters_of(searcher)
 
-    try:
         if query.mode == "tfidf":
             prepare_tfidf(searcher)
         answer, info = searcher.search(query), searcher.info
         return show_found(answer, info, clusters, explain=explain, full=full, as_json=as_json)
-    finally:
-        searcher.close()
 
 
 def piped_text(most: int) -> str:
@@ -182,7 +181,10 @@ def prepare_tfidf(searcher: LiveSearcher) -> None:
 
 
 def function_argument(command: Command) -> Command:
-    """The argument FUNCTION, with `--repo` and `--path` to choose between definitions of one name."""
+    """The argument FUNCTION, with `--repo`, `--path` and the options of an index to choose between definitions of one
+    name, and `--json`."""
+    command = json_option(command)
+    command = index_options(command)
     about = "Only paths that start with this."
     command = click.option("--path", "path_prefix", default="", metavar="PREFIX", help=about)(command)
     command = click.option("--repo", default="", metavar="OWNER/NAME", help="Only this repository.")(command)
@@ -208,8 +210,6 @@ def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_pref
 
 @click.command("show", cls=StrictCommand)
 @function_argument
-@index_options
-@click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def show(function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool) -> None:
     """Show one definition whole, with its callers and callees.
 
@@ -217,13 +217,10 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
     """
     from treeline.search.live import open_searcher
 
-    searcher = open_searcher(target_settings(engine, name), once=True)
-    try:
+    with closing(open_searcher(target_settings(engine, name), once=True)) as searcher:
         unit = choose_function(searcher, function, repo, path_prefix)
         callers, callees = searcher.callers(unit.id), searcher.callees(unit.id)
         text_calls = searcher.unresolved_calls(unit)
-    finally:
-        searcher.close()
     if as_json:
         from treeline.service.api.answers import FunctionBody, ShowBody, calls
 
@@ -238,9 +235,7 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
 
 @click.command("similar", cls=StrictCommand)
 @function_argument
-@index_options
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
-@click.option("--json", "as_json", is_flag=True, help="JSON in the shape of the HTTP API, and nothing else on stdout.")
 def similar(function: str, repo: str, path_prefix: str, engine: str | None, name: str, k: int, as_json: bool) -> None:
     """Show what is nearest in meaning to a definition.
 
@@ -249,8 +244,7 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
     from treeline.search.live import open_searcher
     from treeline.search.overview import find_similar
 
-    searcher = open_searcher(target_settings(engine, name), once=True)
-    try:
+    with closing(open_searcher(target_settings(engine, name), once=True)) as searcher:
         unit = choose_function(searcher, function, repo, path_prefix)
         like = find_similar(searcher, unit.id, k)
         if as_json:
@@ -261,5 +255,3 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
             from treeline.service.cli.text import show_similar
 
             show_similar(unit, like, searcher.engine.fetch([hit.id for hit, _ in like.hits]))
-    finally:
-        searcher.close()

@@ -14,8 +14,7 @@ from treeline.ingest.source import readable
 from treeline.service.cli.options import echo, how_to_index, index_options, settings_for
 
 if TYPE_CHECKING:
-    from treeline.engine.protocol import IndexInfo, Store
-    from treeline.graph.embedding import Quality
+    from treeline.engine.protocol import Store
     from treeline.ingest.project import Project
     from treeline.search.settings import Settings
 
@@ -44,7 +43,7 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
     actions = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
     names = [name] if name and not drop else store.names()
     owners = project_names(settings)
-    rows = [_row_or_problem(store, settings, each) | {"project": _project_row(owners.get(each))} for each in names]
+    rows = [_row_or_problem(store, settings, each, owners.get(each)) for each in names]
     if as_json:
         import orjson
 
@@ -76,15 +75,16 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
     return lines
 
 
-def _row_or_problem(store: Store, settings: Settings, name: str) -> dict[str, Any]:
+def _row_or_problem(store: Store, settings: Settings, name: str, project: Project | None) -> dict[str, Any]:
     """The row of an index, or why it cannot be read, with its sources if known, to rebuild it."""
+    owner = {"project": {"name": project.name, "root": readable(str(project.root))} if project else None}
     try:
-        return _row(store, settings, name)
+        return _row(store, settings, name) | owner
     except (EngineUnavailable, IndexMissing):
         raise
     except Exception as error:  # noqa: BLE001 - damaged files can raise anything
         problem = str(error) if isinstance(error, TreelineError) else f"cannot be read: {error!r} ({REBUILD})"
-    row = {"name": name, "current": store.current(name), "problem": problem, "sources": []}
+    row = {"name": name, "current": store.current(name), "problem": problem, "sources": []} | owner
     with suppress(Exception):
         row["sources"] = _sources(store, name)
     return row
@@ -114,6 +114,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         embedding = engine.artifact("embedding")
     finally:
         engine.close()
+    quality = global_embedding.load(embedding).quality if embedding else None
     return {
         "name": name,
         "current": current,
@@ -124,27 +125,18 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         "repositories": len(facets.get("repo", {})),
         "sources": _sources(store, name),
         "skipped": _skip_counts(settings, name),
-        "tree": _tree_quality(global_embedding.load(embedding).quality) if embedding else None,
+        "tree": quality and {"average_distortion": quality.average_distortion, "map": quality.mean_average_precision},
         "bytes": _size(settings, name, current),
-        "generations": [_generation(info, current) for info in store.generations(name)],
-    }
-
-
-def _project_row(project: Project | None) -> dict[str, str] | None:
-    return {"name": project.name, "root": readable(str(project.root))} if project else None
-
-
-def _tree_quality(quality: Quality) -> dict[str, float]:
-    return {"average_distortion": quality.average_distortion, "map": quality.mean_average_precision}
-
-
-def _generation(info: IndexInfo, current: str) -> dict[str, Any]:
-    return {
-        "generation": info.generation,
-        "functions": info.functions,
-        "created": info.created,
-        "current": info.generation == current,
-        "rolled_back": info.rolled_back,
+        "generations": [
+            {
+                "generation": info.generation,
+                "functions": info.functions,
+                "created": info.created,
+                "current": info.generation == current,
+                "rolled_back": info.rolled_back,
+            }
+            for info in store.generations(name)
+        ],
     }
 
 
@@ -154,10 +146,6 @@ def _size(settings: Settings, name: str, generation: str) -> int | None:
         return None
     folder = settings.home_path / name / generation
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _in_words(size: int) -> str:
-    return f"{size / 1e6:,.0f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
 
 
 def _location(store: Store, settings: Settings) -> str:
@@ -177,12 +165,14 @@ def _show(rows: list[dict[str, Any]], settings: Settings, location: str) -> None
         return
     echo(f"{settings.engine}: {location}")
     for row in rows:
+        sources = [f"  source {source}" for source in row["sources"]]
         if "problem" in row:
-            echo(f"{row['name']}: {row['problem']}")
-            _show_sources(row)
+            echo("\n".join([f"{row['name']}: {row['problem']}", *sources]))
             continue
         encoders = " + ".join(f"{spec['name']} ({spec['dimension']}-d)" for spec in row["encoders"]) or "none"
-        size = f", {_in_words(row['bytes'])}" if row["bytes"] is not None else ""
+        size = ""
+        if (count := row["bytes"]) is not None:
+            size = f", {count / 1e6:,.0f} MB" if count >= 1e6 else f", {count / 1e3:,.0f} kB"
         languages = ", ".join(row["languages"])
         owner = row["project"]
         title = f"{owner['name']}: project {owner['root']}, " if owner else f"{row['name']}: "
@@ -190,7 +180,8 @@ def _show(rows: list[dict[str, Any]], settings: Settings, location: str) -> None
             f"{title}{counted(row['functions'], 'unit')}, {counted(row['repositories'], 'repository')}"
             f" ({languages}), encoder {encoders}{size}"
         )
-        _show_sources(row)
+        for source in sources:
+            echo(source)
         _show_skipped(row["skipped"])
         for damage in row["damage"]:
             echo(f"  damage: {damage} ({REBUILD})")
@@ -217,8 +208,3 @@ def _show_skipped(reasons: dict[str, int]) -> None:
         echo(f"    secret: {file}")
     if len(files) > SECRETS_SHOWN:
         echo(f"    … and {len(files) - SECRETS_SHOWN:,} more; --json lists all")
-
-
-def _show_sources(row: dict[str, Any]) -> None:
-    for source in row["sources"]:
-        echo(f"  source {source}")

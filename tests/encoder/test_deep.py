@@ -115,9 +115,8 @@ def test_the_shipped_one_is_loaded_by_name_and_version(shipped: Path) -> None:
 
 
 def test_a_missing_or_foreign_model_is_named(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(InputError, match=r"deep\.json is missing") as missing:
+    with pytest.raises(InputError, match=r"deep\.json cannot be read"):
         DeepEncoder(tmp_path)
-    assert "static" in missing.value.hint
     write_model(tmp_path / "old", static="static:1")
     with pytest.raises(InputError, match="trained on static:1"):
         DeepEncoder(tmp_path / "old")

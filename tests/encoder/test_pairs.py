@@ -68,7 +68,7 @@ def test_a_folder_that_holds_no_such_model_is_refused(tmp_path: Path) -> None:
         PairReader(tmp_path)
     with pytest.raises(InputError, match="add up to more than 192 tokens"):
         PairReader(write_model(tmp_path, limits=LIMITS | {"code": 150}))
-    with pytest.raises(InputError, match="was trained on static:1, this Treeline has"):
+    with pytest.raises(InputError, match="was trained on static:1, this Treeline ships"):
         PairReader(write_model(tmp_path, static="static:1"))
     with pytest.raises(InputError, match="must take ids, fields and give scores"):
         PairReader(write_model(tmp_path, output="vectors")).scores("sort", FUNCTIONS)

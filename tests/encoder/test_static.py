@@ -127,12 +127,3 @@ def test_few_functions_have_the_vectors_that_they_have_among_many() -> None:
     assert len(many._table)
     assert np.array_equal(few.encode_functions(FUNCTIONS), many.encode_functions(FUNCTIONS))
     assert "_table" not in few.__dict__
-
-
-def test_what_is_trained_further_does_not_change_the_encoder_that_everybody_shares() -> None:
-    encoder = StaticEncoder(MODEL_FOLDER)
-    before = encoder.encode_functions(FUNCTIONS), encoder.encode_queries(["read a file"])
-    for part in encoder.parts().values():
-        part += 1
-    assert np.array_equal(encoder.encode_functions(FUNCTIONS), before[0])
-    assert np.array_equal(encoder.encode_queries(["read a file"]), before[1])

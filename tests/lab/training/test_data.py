@@ -21,7 +21,7 @@ from lab.training.data import (
 )
 from lab.training.examples import as_query, comment, name_words, plain_sentence
 from lab.training.grammar import question, reworded
-from lab.training.student import quantise, write
+from lab.training.student import parts_of, quantise, write
 from tests.encoder.functions import FUNCTIONS, function
 from treeline.encoder.static import FIELDS, StaticEncoder, Tokenizer
 
@@ -119,6 +119,6 @@ def test_a_matrix_comes_back_as_it_was_however_it_lies_in_memory(tmp_path: Path)
         small |= {f"{side}_second": random(5, 6), f"{side}_second_bias": random(6)}
     table = random(tokenizer.size, 6)
     write(tmp_path, tokenizer, table, small, {"version": "test", "limits": LIMITS})
-    read = StaticEncoder(tmp_path).parts()
+    read = parts_of(StaticEncoder(tmp_path))
     for name, value in {"table": table, **small}.items():
         assert np.allclose(read[name], value, atol=0.03), name
