@@ -37,6 +37,8 @@ FORMAT = 7  # of a generation's files; another one is refused instead of misread
 def read_info(folder: Path) -> IndexInfo:
     """The description of a complete generation."""
     info = orjson.loads((folder / "info.json").read_bytes())
+    if not isinstance(info, dict):
+        raise ValueError("info.json")
     if info["format"] != FORMAT:
         raise IndexOutdated(str(folder), info["format"], FORMAT)
     encoders = tuple(EncoderSpec(name, dimension) for name, dimension in info["encoders"])
