@@ -151,15 +151,14 @@ class History:
             paths[id_].append(path)
         return paths
 
-    def last_commits(self, repo: str, path: str, k: int) -> list[Commit]:
-        """The last commits that touched a file, newest first."""
+    def last_commits(self, repo: str, path: str, k: int) -> list[int]:
+        """The ids of the last commits that touched a file, newest first."""
         rows = self._rows(
             "SELECT commit_id FROM touched JOIN file ON file.id = file_id"
             " WHERE repo = ? AND path = ? AND NOT is_gone ORDER BY commit_id DESC LIMIT ?",
             *(repo, path, k),
         )
-        commits = self.commits(id_ for (id_,) in rows)
-        return [commits[id_] for (id_,) in rows]
+        return [id_ for (id_,) in rows]
 
     def changed_with(self, repo: str, paths: Sequence[str], k: int, before: int = 0) -> list[tuple[str, float, int]]:
         """The files that change together with these: path, weight and number of common commits, best first. A common
@@ -202,7 +201,7 @@ class History:
             if 0 < len(code.get(id_, ())) <= TOP:
                 ranked = [path for _, path in self.votes(terms(subject), id_) if not BESIDE_CODE.search(path)]
                 successes.append(not code[id_].isdisjoint(ranked[:TOP]))
-        return sum(successes) / len(successes) if successes else 0.0
+        return (sum(successes) + 1) / (len(successes) + 2)  # by the rule of succession: a half of few is unsure
 
     def close(self) -> None:
         self._database.close()

@@ -82,7 +82,7 @@ def _by_score(lane: str, found: Sequence[Sequence[Hit]], scores: Mapping[str, fl
 
 
 def history_lane(engine: Engine, history: History | None, words: Sequence[str], filters: Filters) -> HistoryList:
-    """The best units, by these words, of the files that commits with messages near them changed."""
+    """The best units, by these words, of the files that commits with messages near them changed; else the files."""
     if history is None or not (votes := history.votes(words)):
         return HistoryList(HISTORY, [])
     quality = {repo: one.quality for repo, one in history.repositories().items()}
@@ -94,7 +94,8 @@ def history_lane(engine: Engine, history: History | None, words: Sequence[str], 
             break
         if repo != (filters.repo or repo) or not path.startswith(filters.path_prefix):
             continue
-        hits = Hits.of(engine.keyword(words, UNITS, replace(filters, repo=repo, path_prefix=path)))
+        inside = replace(filters, repo=repo, path_prefix=path)
+        hits = Hits.of(engine.keyword(words, UNITS, inside) or engine.named(path.rpartition("/")[2], 1, inside))
         if len(hits):
             found.append(hits)
             scores |= {id_: vote.share * FADING**rank for rank, id_ in enumerate(hits.ids)}

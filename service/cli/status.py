@@ -58,10 +58,12 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:
     name, lines = settings.index, []
     if drop:
+        from treeline.graph.history import history_file
         from treeline.search.lanes import tfidf
 
         store.drop(name)
         tfidf.forget(settings.cache_path, name)
+        history_file(settings.home_path, name).unlink(missing_ok=True)
         return [f"index {name!r} removed"]
     if roll_back:
         generation, info = store.current(name), store.roll_back(name)

@@ -1,0 +1,57 @@
+"""The command `log`: commits by what they are about."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import click
+
+from treeline.corpus.errors import InputError, TreelineError
+from treeline.service.cli.options import StrictCommand, echo, index_options, target_settings
+
+FILES_SHOWN = 4
+NO_HISTORY = "Treeline reads the history of git checkouts that are indexed; see TREELINE_HISTORY"
+
+
+@click.command("log", cls=StrictCommand)
+@click.argument("words", nargs=-1, metavar="[QUESTION]")
+@index_options
+@click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many commits.")
+@click.option("--path", default="", metavar="FILE", help="The last commits that touched this file.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
+def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str, as_json: bool) -> int:
+    """Find commits by what they are about: treeline log why are uploads retried
+
+    Exits with 0 if there are any, 1 if not, 2 after an error.
+    """
+    from treeline.corpus.analysis import terms
+    from treeline.graph.history import StoredHistory, history_file
+    from treeline.ingest.history import update
+
+    if bool(words) == bool(path):
+        raise InputError("treeline log takes a question or --path FILE", "treeline log why are uploads retried")
+    settings = target_settings(engine, name)
+    with suppress(TreelineError):  # then what is there is searched
+        update(settings.home_path, settings.index, {})
+    history = StoredHistory(history_file(settings.home_path, settings.index))()
+    if history is None:
+        raise InputError("there is no history of this folder", NO_HISTORY)
+    if path:
+        ids = [hit for repo in history.repositories() for hit in history.last_commits(repo, path, k)]
+    else:
+        ids = [id_ for id_, _ in history.search(terms(" ".join(words)), k)]
+    commits, paths = history.commits(ids), history.paths(ids)
+    if as_json:
+        import orjson
+
+        rows = [commits[id_]._asdict() | {"paths": paths.get(id_, [])} for id_ in ids]
+        click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        return int(not ids)
+    for id_ in ids:
+        commit, files = commits[id_], paths.get(id_, [])
+        more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
+        date = time.strftime("%Y-%m-%d", time.gmtime(commit.time))
+        echo(f"{commit.hash[:9]}  {date}  {commit.author}: {commit.subject}")
+        echo(f"    {', '.join(files[:FILES_SHOWN])}{more}" if files else "    no file")
+    return int(not ids)

@@ -1,0 +1,111 @@
+"""Asking with an issue from standard input, and asking the history of a project."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from tests.ingest.test_history import commit, git
+from treeline.corpus.errors import InputError
+from treeline.graph.history import history_file
+from treeline.ingest import history as histories
+from treeline.ingest.project import find_project
+from treeline.service.cli import cli
+
+CART = 'def total_price(items):\n    """Add up what is in the cart."""\n    return sum(items)\n'
+MAIL = "def hand_over(to):\n    return to\n"
+ISSUE = """Receipts are sent twice
+
+When I order something, `total_price` is right -and- the receipt comes twice.
+It began with version 2.
+Mine is 2.1.
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a history that is read at once, with this process in it."""
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_ENCODER", "none")
+    monkeypatch.delenv("TREELINE_INDEX", raising=False)
+    monkeypatch.setattr(histories, "update_behind", histories.update)
+    root = tmp_path / "shop"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    commit(root, "Add up carts", {"shop/cart.py": CART})
+    commit(root, "Send a receipt by mail after each order", {"shop/post.py": MAIL})
+    monkeypatch.chdir(root)
+    return root
+
+
+def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "treeline.service.cli", *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_issue_on_standard_input_leads_to_the_files_that_like_commits_changed(shop: Path) -> None:
+    ask("search", "add up the cart")
+    done = run("--json", text=ISSUE)
+    answer = orjson.loads(done.stdout)
+    assert answer["route"] == "issue"
+    assert {row["path"] for row in answer["results"]} == {"shop/cart.py", "shop/post.py"}
+    said = run("search", "--explain", text=ISSUE).stdout
+    assert "changed by commits about the same" in said and "Send a receipt by mail after each order" in said
+    assert "read as an issue: its first line" in run(text=ISSUE).stdout
+
+
+def index(root: Path) -> str:
+    return find_project(root, Path(os.environ["TREELINE_HOME"])).index
+
+
+def test_an_empty_standard_input_is_an_empty_question(shop: Path) -> None:
+    assert "the question is empty" in run("search").stderr
+
+
+def ask(*arguments: str) -> tuple[int, str]:
+    said = CliRunner().invoke(cli, list(arguments), standalone_mode=False)
+    if said.exception:
+        raise said.exception
+    return said.return_value or 0, said.stdout
+
+
+def test_commits_are_found_by_what_they_are_about(shop: Path) -> None:
+    code, said = ask("log", "who", "mails", "receipts")
+    assert code == 0
+    assert "Ada: Send a receipt by mail after each order" in said and "shop/post.py" in said and "carts" not in said
+    assert ask("log", "nothing", "zebra")[0] == 1
+
+
+def test_the_last_commits_of_a_file_are_listed(shop: Path) -> None:
+    commit(shop, "Round the sum", {"shop/cart.py": f"{CART}\n"})
+    rows = orjson.loads(ask("log", "--path", "shop/cart.py", "--json")[1])
+    assert [row["subject"] for row in rows] == ["Round the sum", "Add up carts"]
+    assert rows[0]["paths"] == ["shop/cart.py"]
+
+
+def test_a_folder_without_a_history_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "a.py").write_text(CART, encoding="utf-8")
+    monkeypatch.chdir(plain)
+    with pytest.raises(InputError, match="no history of this folder"):
+        ask("log", "carts")
+    with pytest.raises(InputError, match="a question or --path"):
+        ask("log")
+
+
+def test_a_history_goes_with_its_index(shop: Path) -> None:
+    ask("search", "add up the cart")
+    file = history_file(Path(os.environ["TREELINE_HOME"]), index(shop))
+    assert file.exists() and file.parent.stat().st_mode & 0o077 == 0
+    ask("status", "--drop", "--name", index(shop))
+    assert not file.exists()
