@@ -22,7 +22,7 @@ from treeline.engine.protocol import Engine
 from treeline.graph.facts import unpack_facts
 from treeline.ingest.source import Progress
 from treeline.ingest.state import State
-from treeline.ingest.workers import Workers, outcome
+from treeline.ingest.workers import Workers
 
 if TYPE_CHECKING:
     from treeline.graph.callgraph.storage import Part
@@ -35,18 +35,18 @@ FACTS_A_TRIP = 250_000
 FEW = 0.2
 
 Addresses = list[tuple[str, Address]]
-Resolved = list[tuple[str, bytes]]
+PackedGraphs = list[tuple[str, bytes]]
 
 
 @frozen
 class Changes:
-    """What changed between the last generation (if any) and the new one."""
+    """The difference between the last generation (if any) and the new one."""
 
     previous: Engine | None
-    added: Sequence[str]
-    removed: Sequence[str]
+    new_ids: Sequence[str]
+    old_ids: Sequence[str]
     state: State
-    touched: frozenset[str]
+    repos: frozenset[str]
     """Repositories whose facts may differ from before."""
 
     def before(self, name: str) -> bytes | None:
@@ -54,38 +54,38 @@ class Changes:
         if self.previous is None:
             return None
         few = FEW * self.previous.info.functions
-        return (self.previous.artifact(name) or None) if len(self.added) + len(self.removed) <= few else None
+        return (self.previous.artifact(name) or None) if len(self.new_ids) + len(self.old_ids) <= few else None
 
 
 @frozen
 class CallGraphUnderWay:
     """Repositories being resolved, and the kept parts of the last call graph (None if all are resolved again)."""
 
-    resolved: Sequence[Future[Resolved]]
+    graphs: Sequence[Future[PackedGraphs]]
     before: dict[str, Part]
-    touched: frozenset[str]
+    repos: frozenset[str]
 
 
 def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
     """Send the changed repositories to the workers."""
     from treeline.graph.callgraph.storage import split
 
-    stored = changes.before(CALLGRAPH)
-    before = split(stored) if stored is not None else {}
-    wanted = changes.state.facts(changes.touched if before else None)
+    data = changes.before(CALLGRAPH)
+    before = split(data) if data is not None else {}
+    facts = changes.state.facts(changes.repos if before else None)
     trips: list[list[tuple[str, list[bytes]]]] = []
     size = FACTS_A_TRIP
     # Largest first, so that the last tasks are small.
-    for repo, pieces in sorted(wanted.items(), key=lambda one: -sum(map(len, one[1]))):
+    for repo, pieces in sorted(facts.items(), key=lambda one: -sum(map(len, one[1]))):
         if size >= FACTS_A_TRIP:
             trips.append([])
             size = 0
         trips[-1].append((repo, pieces))
         size += sum(map(len, pieces))
-    return CallGraphUnderWay([workers.call(resolve, trip) for trip in trips], before, changes.touched)
+    return CallGraphUnderWay([workers.call(resolve, trip) for trip in trips], before, changes.repos)
 
 
-def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> Resolved:
+def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> PackedGraphs:
     """The call graphs of some repositories, from their packed facts."""
     from treeline.graph.callgraph.build import repository
 
@@ -125,9 +125,9 @@ def leave_out(changes: Changes, _workers: Workers, _progress: Progress) -> Build
 def _build(view: Engine, changes: Changes, graph: CallGraphUnderWay, progress: Progress) -> Iterator[tuple[str, bytes]]:
     """Every artifact by name, except those the index lacks the data for."""
     addresses = _AllAddresses(view)
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as pool:
         # Matrix products, which release the interpreter lock.
-        clusters = beside.submit(_clusters, view, changes, addresses)
+        clusters = pool.submit(_clusters, view, changes, addresses)
         progress("building the tree", 0, 3)
         yield from _tree(view, changes, addresses)
         progress("building the call graph", 1, 3)
@@ -142,15 +142,15 @@ def _tree(view: Engine, changes: Changes, addresses: _AllAddresses) -> Iterator[
     """The tree, and its embedding in the disk."""
     from treeline.graph import global_embedding, tree
 
-    before, embedded = changes.before(TREE), changes.before(EMBEDDING)
-    if before is None or embedded is None:
+    before, embedding = changes.before(TREE), changes.before(EMBEDDING)
+    if before is None or embedding is None:
         grown = tree.grow(addresses())
         yield TREE, tree.dump(grown)
         yield EMBEDDING, global_embedding.dump(global_embedding.embed_whole(grown))
     else:
-        grown = tree.grow(_located(view, changes.added), tree.prune(tree.load(before), changes.removed))
+        grown = tree.grow(_locate(view, changes.new_ids), tree.prune(tree.load(before), changes.old_ids))
         yield TREE, tree.dump(grown)
-        yield EMBEDDING, global_embedding.dump(global_embedding.embed_again(grown, global_embedding.load(embedded)))
+        yield EMBEDDING, global_embedding.dump(global_embedding.embed_again(grown, global_embedding.load(embedding)))
 
 
 def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, addresses: _AllAddresses) -> bytes:
@@ -158,13 +158,13 @@ def _callgraph(view: Engine, changes: Changes, graph: CallGraphUnderWay, address
 
     parts = dict(graph.before)
     functions: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
-    gone = set(changes.removed)
-    for repo in graph.touched & parts.keys():
-        functions[repo] = [one for one in parts.pop(repo).functions() if one[0] not in gone]
-    for id_, address in _located(view, changes.added) if graph.before else addresses():
+    old_ids = set(changes.old_ids)
+    for repo in graph.repos & parts.keys():
+        functions[repo] = [one for one in parts.pop(repo).functions() if one[0] not in old_ids]
+    for id_, address in _locate(view, changes.new_ids) if graph.before else addresses():
         functions[address.repo].append((id_, address.path, address.func_name))
-    for resolved in graph.resolved:
-        parts |= {repo: load_part(repo, data).with_ids(functions[repo]) for repo, data in outcome(resolved)}
+    for future in graph.graphs:
+        parts |= {repo: load_part(repo, data).with_ids(functions[repo]) for repo, data in future.result()}
     return assemble(parts.values())
 
 
@@ -175,10 +175,10 @@ def _clusters(view: Engine, changes: Changes, addresses: _AllAddresses) -> bytes
         return None
     before = changes.before(CLUSTERS)
     if before is not None:
-        added = list(changes.added)
-        updated = corpus_clusters.update(before, added, _vectors(view, added), changes.removed)
-        if updated is not None:
-            return updated
+        new_ids = list(changes.new_ids)
+        clusters = corpus_clusters.update(before, new_ids, _vectors(view, new_ids), changes.old_ids)
+        if clusters is not None:
+            return clusters
     pairs = addresses()
     ids = [id_ for id_, _ in pairs]
     return corpus_clusters.build(ids, _vectors(view, ids), [address.func_name for _, address in pairs])
@@ -191,7 +191,7 @@ def _vectors(view: Engine, ids: Sequence[str]) -> Vectors:
     return np.concatenate([np.zeros((0, view.info.encoders[0].dimension), dtype=np.float32), *parts])
 
 
-def _located(view: Engine, ids: Sequence[str]) -> Addresses:
+def _locate(view: Engine, ids: Sequence[str]) -> Addresses:
     return [(hit.id, hit.address) for hit in view.locate(ids)]
 
 

@@ -52,14 +52,14 @@ class Ledger:
             self.counts["duplicate" if id_ in self._seen else "unchanged"] += 1
             self._seen.add(id_)
 
-    def resume(self, done: UnitProgress) -> None:
+    def resume(self, progress: UnitProgress) -> None:
         """Count what an interrupted load accounted for."""
-        self.counts.update(done.counts)
-        self._seen.update(row_ids(done.records))
+        self.counts.update(progress.counts)
+        self._seen.update(row_ids(progress.records))
 
     def account(self, chunk: ChunkResult) -> tuple[JournalEntry, set[str]]:
         """The chunk's journal entry, and the ids to write."""
-        changed = {function.id for function in chunk.functions}
+        changes = {function.id for function in chunk.functions}
         fresh: set[str] = set()
         counts = Counter[str]()
         for id_ in row_ids(chunk.records):
@@ -68,30 +68,20 @@ class Ledger:
                 continue
             self._seen.add(id_)
             text_id = id_.hex()
-            if text_id in changed:
+            if text_id in changes:
                 fresh.add(text_id)
-                counts["updated" if text_id in chunk.kept else "indexed"] += 1
+                counts["updated" if text_id in chunk.has_vector else "indexed"] += 1
             else:
                 counts["unchanged"] += 1
         self.counts.update(counts)
         item = chunk.item
-        entry = JournalEntry(
-            unit=item.unit,
-            digest=item.digest,
-            chunk=item.number,
-            end=chunk.is_end,
-            records=chunk.records,
-            facts=chunk.facts,
-            problems=chunk.problems,
-            counts=dict(counts),
-            texts=chunk.texts,
-        )
-        return entry, fresh
+        content = (chunk.is_end, chunk.records, chunk.facts, chunk.problems, dict(counts), chunk.texts)
+        return JournalEntry(item.unit, item.digest, item.number, *content), fresh
 
 
 @frozen
 class Start:
-    """What a load starts from; for a new index `previous` is None and the manifest empty."""
+    """The beginning of a load; for a new index `previous` is None and the manifest empty."""
 
     previous: Engine | None
     state: State
@@ -102,9 +92,9 @@ class Start:
         """The encoders that every worker can load; any other uses all cores and much memory."""
         return {name: encoder for name, encoder in self.encoders.items() if is_light(name)}
 
-    def check_removable(self, name: str, unwanted: Sequence[str]) -> None:
+    def check_removable(self, name: str, sources: Sequence[str]) -> None:
         """Raise unless the index has the sources to be removed."""
-        unknown = set(unwanted) - set(self.before.sources)
+        unknown = set(sources) - set(self.before.sources)
         if unknown:
             known = ", ".join(self.before.sources) or "none"
             raise InputError(f"index {name!r} has no source {min(unknown)!r}", f"its sources: {known}")
@@ -115,12 +105,12 @@ class Start:
             self.previous.close()
 
 
-def start(store: Store, name: str, asked: Sequence[str], cache: Path, *, fresh: bool) -> Start:
+def start(store: Store, name: str, encoders: Sequence[str], cache: Path, *, fresh: bool) -> Start:
     """Open the index, unless it is rebuilt; `cache` is the file with the vectors of slow encoders."""
     previous = None if fresh else _open(store, name)
     try:
-        stored = State() if previous is None else _state(previous)
-        return Start(previous, stored, stored.manifest(), _encoders(previous, name, asked, cache))
+        old_state = State() if previous is None else _state(previous)
+        return Start(previous, old_state, old_state.manifest(), _encoders(previous, name, encoders, cache))
     except BaseException:
         if previous is not None:
             previous.close()
@@ -143,23 +133,23 @@ def _state(engine: Engine) -> State:
     return State(data)
 
 
-def _encoders(previous: Engine | None, name: str, asked: Sequence[str], cache: Path) -> dict[str, Encoder]:
+def _encoders(previous: Engine | None, name: str, requests: Sequence[str], cache: Path) -> dict[str, Encoder]:
     """The requested encoders, which must be those of the index."""
     if previous is None:
-        return load_encoders(asked or (DEFAULT_ENCODER,), cache)
-    recorded = [spec.name for spec in previous.info.encoders]
-    encoders = load_encoders(asked or recorded, cache)
-    if list(encoders) != recorded:
-        made, wanted = (" + ".join(names) or "none" for names in (recorded, list(encoders)))
+        return load_encoders(requests or (DEFAULT_ENCODER,), cache)
+    index_names = [spec.name for spec in previous.info.encoders]
+    encoders = load_encoders(requests or index_names, cache)
+    if list(encoders) != index_names:
+        has, wants = (" + ".join(names) or "none" for names in (index_names, list(encoders)))
         raise EncoderMismatch(
-            f"index {name!r} was made with encoder {made}, not {wanted}",
+            f"index {name!r} was made with encoder {has}, not {wants}",
             "rebuild it with --fresh, or choose another --name",
         )
     return encoders
 
 
 # Instead of a row number: the text is unchanged, so take the index's vector.
-KEPT = -1
+OLD_VECTOR = -1
 # The time between checkpoints grows with the load's duration, within bounds: each checkpoint adds a segment to the text
 # index, and fewer segments answer faster.
 LONGEST_BETWEEN_CHECKPOINTS = 120.0
@@ -175,7 +165,7 @@ class Generation:
         specs: Sequence[EncoderSpec],
         fingerprint: str,
         previous: Engine | None,
-        stored: State,
+        old_state: State,
         work: Path | None,
         fresh: bool,
         checkpoint_seconds: float,
@@ -183,7 +173,7 @@ class Generation:
         self.ledger = Ledger()
         self.removed = 0
         self._store, self._name, self._specs, self._fingerprint = store, name, specs, fingerprint
-        self._previous, self._state, self._fresh = previous, stored, fresh
+        self._previous, self._state, self._fresh = previous, old_state, fresh
         self._checkpoint_seconds = checkpoint_seconds
         self._journal_path = work / f"{name}-{fingerprint}{JOURNAL}" if work else None
         self._journal: Journal | None = None
@@ -194,11 +184,11 @@ class Generation:
         self._recovery = Recovery()
 
     @property
-    def begun(self) -> bool:
+    def is_writing(self) -> bool:
         return self._writer is not None
 
     @property
-    def resumed(self) -> bool:
+    def is_resumed(self) -> bool:
         return self._writer is not None and self._writer.resumed is not None
 
     def __enter__(self) -> Self:
@@ -228,8 +218,7 @@ class Generation:
                 self._journal, self._recovery = open_journal(self._journal_path, self._writer.resumed)
             except DiskFull:
                 self._writer.abandon()
-                if self._journal_path:
-                    remove_journals(self._journal_path.parent, self._name)
+                self._remove_journals()
                 raise
             except BaseException as error:  # `__exit__` is not called if `__enter__` fails
                 self._writer.__exit__(type(error), error, error.__traceback__)
@@ -246,7 +235,7 @@ class Generation:
             raise InputError(f"index {self._name!r} was changed by another load meanwhile", "run the command again")
 
     def resume(self, source: str, key: str, digest: str) -> tuple[Entry, int, bool]:
-        """How far an interrupted load got with a file: its entry, the next chunk, whether it is complete."""
+        """The state in which an interrupted load left a file: its entry, the next chunk, whether it is complete."""
         done = self._recovery.progress(key, digest)
         if done is None:
             return Entry(source, digest), 0, False
@@ -273,14 +262,14 @@ class Generation:
             unit = after.entries[entry.unit]
             unit.records += entry.records
             unit.problems += entry.problems
-            for function, analysed in zip(chunk.functions, chunk.terms, strict=True):
-                kept = function.id in chunk.kept
+            for function, text_terms in zip(chunk.functions, chunk.terms, strict=True):
+                has_vector = function.id in chunk.has_vector
                 if function.id in fresh:
                     fresh.remove(function.id)
                     functions.append(function)
-                    terms.append(analysed)
-                    rows.append(KEPT if kept else next_row)
-                next_row += not kept
+                    terms.append(text_terms)
+                    rows.append(OLD_VECTOR if has_vector else next_row)
+                next_row += not has_vector
         with clock("write"):
             book.append(entries)
             if functions:
@@ -299,18 +288,18 @@ class Generation:
         encoders: Mapping[str, Encoder],
     ) -> dict[str, Vectors]:
         """A vector for each function: from a worker, made here (transformers), or the index's."""
-        kept = rows == KEPT
-        kept_ids = [function.id for function, is_kept in zip(functions, kept, strict=True) if is_kept]
-        new = [function for function, is_kept in zip(functions, kept, strict=True) if not is_kept]
+        old = rows == OLD_VECTOR
+        old_ids = [function.id for function, is_old in zip(functions, old, strict=True) if is_old]
+        new = [function for function, is_old in zip(functions, old, strict=True) if not is_old]
         vectors: dict[str, Vectors] = {}
         for name, encoder in encoders.items():
             matrix = np.empty((len(functions), encoder.dimension), dtype=np.float32)
             if new:
-                made = batch.vectors.get(name)
-                matrix[~kept] = encoder.encode_functions(new) if made is None else made[rows[~kept]]
-            if kept_ids:
+                new_vectors = batch.vectors.get(name)
+                matrix[~old] = encoder.encode_functions(new) if new_vectors is None else new_vectors[rows[~old]]
+            if old_ids:
                 assert self._previous is not None
-                matrix[kept] = self._previous.vectors(kept_ids, name)
+                matrix[old] = self._previous.vectors(old_ids, name)
             vectors[name] = matrix
         return vectors
 
@@ -318,16 +307,16 @@ class Generation:
         writer, book = self._begin()
         if self._journal_path is None:
             return
-        writer.checkpoint(checkpoint_state(book, self._refused()))
+        writer.checkpoint(checkpoint_state(book, self._refusals()))
         self._last_checkpoint = time.monotonic()
 
-    def _refused(self) -> list[tuple[str, str]]:
+    def _refusals(self) -> list[tuple[str, str]]:
         # A writer that was resumed knows again what the last checkpoint says.
-        return list(dict([*self._recovery.refused, *(self._writer.rejected if self._writer else ())]).items())
+        return list(dict([*self._recovery.refusals, *(self._writer.rejected if self._writer else ())]).items())
 
-    def refused(self) -> list[Problem]:
+    def refusal_problems(self) -> list[Problem]:
         """The documents that the engine refused."""
-        return [Problem(id_, 0, f"refused by the engine: {reason}") for id_, reason in self._refused()]
+        return [Problem(id_, 0, f"refused by the engine: {reason}") for id_, reason in self._refusals()]
 
     def finish(
         self,
@@ -347,7 +336,9 @@ class Generation:
         functions.
         """
         if self._writer is None and self._previous is not None and before.entries.keys() == after.entries.keys():
-            self._remove_left_journals(self._previous.info.generation)
+            # A load that failed after it had published left a journal that nobody can resume.
+            with suppress(OSError):  # on a read-only disk it does no harm
+                self._remove_journals(except_base=self._previous.info.generation)
             return self._previous.info
         writer, book = self._begin()
         self._mid_write = True
@@ -360,21 +351,21 @@ class Generation:
                 f"index {self._name!r} would become empty, so it stays as it was: nothing was found to index",
                 "check that the sources still exist; `treeline status --drop` removes an index",
             )
-        gone = had.union(self._recovery.written_ids()) - has
+        old_ids = had.union(self._recovery.written_ids()) - has
         self.removed = len(had - has)
         with clock("artifacts"):
-            touched = self._state.replace(after, book.facts(after))
-            changes = artifacts.Changes(self._previous, _hex(has - had), _hex(had - has), self._state, touched)
-            made = make_artifacts(changes, workers, progress)
+            repos = self._state.replace(after, book.facts(after))
+            changes = artifacts.Changes(self._previous, _hex(has - had), _hex(had - has), self._state, repos)
+            build_artifacts = make_artifacts(changes, workers, progress)
         with clock("write"):
-            if gone:
-                writer.delete(_hex(gone))
+            if old_ids:
+                writer.delete(_hex(old_ids))
             self._checkpoint()
         with clock("artifacts"):
             writer.put_artifact(state.ARTIFACT, self._state.dump())
             for name, data in texts.update(self._previous, book.texts(after), after.entries):
                 writer.put_artifact(name, data)
-            for name, data in made(writer.preview):
+            for name, data in build_artifacts(writer.preview):
                 writer.put_artifact(name, data)
         with clock("publish"):
             progress("publishing", 0, 0)
@@ -386,24 +377,20 @@ class Generation:
                 "rebuild it with --fresh",
             )
         book.remove()
-        if self._journal_path:
-            remove_journals(self._journal_path.parent, self._name)
+        self._remove_journals()
         return info
 
     def _leave_out_refused(self, after: Manifest) -> None:
-        refused = {bytes.fromhex(id_) for id_, _ in self._refused()}
-        if refused:
+        if ids := {bytes.fromhex(id_) for id_, _ in self._refusals()}:
             for entry in after.entries.values():
-                entry.records = state.exclude_ids(entry.records, refused)
+                entry.records = state.exclude_ids(entry.records, ids)
 
-    def _remove_left_journals(self, current: str) -> None:
-        """Remove what a load left that failed after it had published; nobody can resume it."""
+    def _remove_journals(self, except_base: str | None = None) -> None:
         if self._journal_path:
-            with suppress(OSError):  # on a read-only disk it does no harm
-                remove_journals(self._journal_path.parent, self._name, except_base=current)
+            remove_journals(self._journal_path.parent, self._name, except_base=except_base)
 
     def _functions_now(self) -> int:
-        """How many units the current generation holds, also under --fresh, which does not open it."""
+        """The number of units in the current generation, also under --fresh, which does not open it."""
         if self._name not in self._store.names():
             return 0
         current = self._store.current(self._name)

@@ -95,7 +95,7 @@ def update_behind(home: Path, index: str, roots: Mapping[str, Path]) -> None:
 
 
 def _known(file: Path) -> dict[str, Repository]:
-    """What the file has; nothing if it is missing, damaged or of another version: all of it can be read again."""
+    """The content of the file; empty if it is missing, damaged or of another version: all of it can be read again."""
     with suppress(sqlite3.Error), closing(History(file)) as history:
         return history.repositories()
     return {}
@@ -155,7 +155,7 @@ def _plain(text: str) -> str:
 
 
 def _tokens(command: list[str]) -> Iterator[bytes]:
-    """What git prints, split at NUL; ends early after too much or too long."""
+    """The output of git, split at NUL; ends early after too much or too long."""
     process = subprocess.Popen(
         git_command(command),
         env=git_environment(),
@@ -188,7 +188,7 @@ def _is_ancestor(root: Path, commit: str) -> bool:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """What git says, without the last line's end; None if it fails."""
+    """The answer of git, without the last line's end; None if it fails."""
     with suppress(OSError, subprocess.SubprocessError):
         return run_git(root, *arguments).decode("utf-8", "replace").strip()
     return None

@@ -16,7 +16,7 @@ from treeline.ingest.source import SENSITIVE, ReadOptions, read_plain, readable
 
 IGNORE_FILES = (".gitignore", ".treelineignore")
 # Git's own, which only the top of a repository has.
-EXCLUDED = ".git/info/exclude"
+EXCLUDE_FILE = ".git/info/exclude"
 # An ignore file past this is not one.
 MAX_IGNORE_BYTES = 1_000_000
 # In effect in one folder. A path is compared with each, so their number and length bound the time.
@@ -49,8 +49,8 @@ MAX_MEAN_LINE = 300
 def reason_by_name(path: str) -> str:
     """Why a file is left out by default, judged by its path, or ''."""
     folder, _, name = path.rpartition("/")
-    hidden = is_hidden(folder) or (name.startswith(".") and not SHOWN_FILE.fullmatch(name))
-    return "hidden" if hidden else why_left_out(path)
+    is_dot = is_hidden(folder) or (name.startswith(".") and not SHOWN_FILE.fullmatch(name))
+    return "hidden" if is_dot else why_left_out(path)
 
 
 @lru_cache(maxsize=1_000)
@@ -151,7 +151,7 @@ def _segment(glob: str) -> str | re.Pattern[str] | None:
         return None
     if not set(glob) & set("*?[\\"):
         return glob
-    glob = re.sub(r"\\(.)", lambda found: found[1] if found[1] not in "*?[" else f"[{found[1]}]", glob)
+    glob = re.sub(r"\\(.)", lambda match: match[1] if match[1] not in "*?[" else f"[{match[1]}]", glob)
     # Its regular expressions match each `*` atomically, so they take linear time.
     return re.compile(fnmatch.translate(re.sub(r"\*+", "*", glob).replace("[^", "[!")))
 
@@ -215,13 +215,13 @@ class _Patterns:
 def _parse(line: str) -> _Pattern | None:
     """The pattern of a line, or None for a comment, an empty line, or one no path can match."""
     line = line.rstrip("\r\n")
-    stripped = line.rstrip(" ")
-    if stripped.endswith("\\") and stripped != line:  # an escaped space at the end
-        stripped += " "
-    if not stripped.strip("/!") or stripped.startswith("#") or len(stripped) > MAX_PATTERN:
+    pattern = line.rstrip(" ")
+    if pattern.endswith("\\") and pattern != line:  # an escaped space at the end
+        pattern += " "
+    if not pattern.strip("/!") or pattern.startswith("#") or len(pattern) > MAX_PATTERN:
         return None
     try:
-        return _Pattern(stripped)
+        return _Pattern(pattern)
     except re.error:
         return None
 
@@ -234,7 +234,7 @@ class IgnoreRules:
 
     def entering(self, folder: str, read: Callable[[str], str]) -> IgnoreRules:
         """The rules inside a folder. Paths, also those given to `read`, start at the top."""
-        names = IGNORE_FILES if folder else (EXCLUDED, *IGNORE_FILES)
+        names = IGNORE_FILES if folder else (EXCLUDE_FILE, *IGNORE_FILES)
         lines = [line for name in names for line in read(f"{folder}/{name}".lstrip("/")).splitlines()]
         if not lines or sum(len(patterns) for _, patterns in self.levels) >= MAX_PATTERNS:
             return self

@@ -11,7 +11,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from secrets import randbelow
@@ -86,27 +86,19 @@ class Journal:
                 self._database.execute(f"PRAGMA application_id = {self.id}")
 
     def append(self, entries: Sequence[JournalEntry]) -> None:
-        numbered = list(enumerate(entries, self.length + 1))
+        rows = list(enumerate(entries, self.length + 1))
         chunks = [
-            (
-                number,
-                entry.unit,
-                entry.digest,
-                entry.chunk,
-                entry.end,
-                entry.records,
-                dump_problems(entry.problems),
-                orjson.dumps(entry.counts).decode(),
-            )
-            for number, entry in numbered
+            (number, one.unit, one.digest, one.chunk, one.end, one.records, dump_problems(one.problems), counts)
+            for number, one in rows
+            for counts in (orjson.dumps(one.counts).decode(),)
         ]
-        facts = [(number, *one) for number, entry in numbered for one in entry.facts]
-        texts = [(number, *one) for number, entry in numbered for one in entry.texts]
+        facts = [(number, *one) for number, entry in rows for one in entry.facts]
+        texts = [(number, *one) for number, entry in rows for one in entry.texts]
         with self._errors(), self._transaction() as cursor:
             cursor.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?)", chunks)
             cursor.executemany("INSERT INTO facts VALUES (?, ?, ?)", facts)
             cursor.executemany("INSERT INTO text VALUES (?, ?, ?, ?, ?, ?, ?)", texts)
-        self.length += len(numbered)
+        self.length += len(rows)
 
     def sync(self) -> int:
         """Make all entries durable; returns their number."""
@@ -116,9 +108,8 @@ class Journal:
 
     def truncate(self, length: int) -> None:
         with self._errors(), self._transaction() as cursor:
-            cursor.execute("DELETE FROM chunk WHERE number > ?", (length,))
-            cursor.execute("DELETE FROM facts WHERE number > ?", (length,))
-            cursor.execute("DELETE FROM text WHERE number > ?", (length,))
+            for table in ("chunk", "facts", "text"):
+                cursor.execute(f"DELETE FROM {table} WHERE number > ?", (length,))  # noqa: S608
         self.length = min(length, self.length)
 
     def read(self) -> Iterator[tuple[int, JournalEntry]]:
@@ -126,29 +117,18 @@ class Journal:
         for number, unit, digest, chunk, end, records, problems, counts in self._database.execute(
             "SELECT * FROM chunk ORDER BY number"
         ):
-            found = load_problems(problems)
-            yield (
-                number,
-                JournalEntry(
-                    unit,
-                    digest,
-                    chunk,
-                    bool(end),
-                    records,
-                    problems=found,
-                    counts=orjson.loads(counts) if counts else {},
-                ),
-            )
+            entry = JournalEntry(unit, digest, chunk, bool(end), records, problems=load_problems(problems))
+            yield number, replace(entry, counts=orjson.loads(counts)) if counts else entry
 
     def facts(self, manifest: Manifest) -> Iterator[tuple[str, PackedFacts]]:
         """The files read now, as in the manifest, with their facts."""
-        packed: dict[int, list[tuple[str, bytes]]] = defaultdict(list)
+        by_number: dict[int, list[tuple[str, bytes]]] = defaultdict(list)
         for number, repo, data in self._database.execute("SELECT number, repo, packed FROM facts ORDER BY rowid"):
-            packed[number].append((repo, data))
+            by_number[number].append((repo, data))
         for number, unit, digest in self._database.execute("SELECT number, unit, digest FROM chunk ORDER BY number"):
             entry = manifest.entries.get(unit)
             if entry is not None and entry.digest == digest:
-                yield unit, tuple(packed.get(number, ()))
+                yield unit, tuple(by_number.get(number, ()))
 
     def texts(self, manifest: Manifest) -> Iterator[tuple[str, tuple[PackedText, ...]]]:
         """The files read now, as in the manifest, with their texts."""
@@ -207,7 +187,7 @@ class JournalDamaged(TreelineError):
 
 @dataclass(slots=True)
 class UnitProgress:
-    """What the journal says of one unit; chunks are counted up to the first that is still to be done."""
+    """One unit as the journal has it; chunks are counted up to the first that is still to be done."""
 
     digest: str
     records: bytes = b""
@@ -226,70 +206,70 @@ class UnitProgress:
 
 @dataclass(slots=True)
 class Recovery:
-    """What an interrupted load had done: the journal up to the engine's last checkpoint."""
+    """The work of an interrupted load: the journal up to the engine's last checkpoint."""
 
     units: dict[str, UnitProgress] = field(default_factory=dict)
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    refusals: list[tuple[str, str]] = field(default_factory=list)
     # Functions that may be in the engine by mistake: written after the checkpoint, or of a unit changed since.
     doubtful: set[bytes] = field(default_factory=set)
     # Units changed since: the engine may hold a version that is neither in the index before nor in the unit now.
     stale: set[str] = field(default_factory=set)
 
     def progress(self, unit: str, digest: str) -> UnitProgress | None:
-        """What is done of a unit that is as it was then; one that is not becomes stale."""
-        done = self.units.get(unit)
-        if done is not None and done.digest != digest:
+        """The progress of a unit that has not changed since; one that has becomes stale."""
+        progress = self.units.get(unit)
+        if progress is not None and progress.digest != digest:
             self._doubt(unit)
             return None
-        return done
+        return progress
 
     def written_ids(self) -> set[bytes]:
         """Every function the load may have given to the engine; its unit may have vanished since."""
-        return self.doubtful.union(*(row_ids(done.records) for done in self.units.values()))
+        return self.doubtful.union(*(row_ids(one.records) for one in self.units.values()))
 
     def note(self, entry: JournalEntry) -> None:
-        done = self.units.get(entry.unit)
-        if done is None or done.digest != entry.digest:  # changed between two interrupted loads
+        progress = self.units.get(entry.unit)
+        if progress is None or progress.digest != entry.digest:  # changed between two interrupted loads
             self._doubt(entry.unit)
-            done = self.units[entry.unit] = UnitProgress(entry.digest)
-        done.add(entry)
+            progress = self.units[entry.unit] = UnitProgress(entry.digest)
+        progress.add(entry)
 
     def _doubt(self, unit: str) -> None:
-        done = self.units.pop(unit, None)
-        if done is not None:
-            self.doubtful.update(row_ids(done.records))
+        progress = self.units.pop(unit, None)
+        if progress is not None:
+            self.doubtful.update(row_ids(progress.records))
             self.stale.add(unit)
 
 
-def checkpoint_state(journal: Journal, refused: list[tuple[str, str]]) -> bytes:
-    """What a checkpoint of the engine keeps for `open_journal`; the journal is made durable."""
-    return orjson.dumps({"journal": journal.sync(), "id": journal.id, "refused": refused})
+def checkpoint_state(journal: Journal, refusals: list[tuple[str, str]]) -> bytes:
+    """The record that a checkpoint of the engine keeps for `open_journal`; the journal is made durable."""
+    return orjson.dumps({"journal": journal.sync(), "id": journal.id, "refused": refusals})
 
 
 def open_journal(path: Path | None, checkpoint: bytes | None) -> tuple[Journal, Recovery]:
     """Open the journal and cut off what came after the checkpoint: that is done again."""
     if checkpoint is None:  # the engine starts from nothing, so what an old journal says is void
         return Journal(path, new=True), Recovery()
-    stored = orjson.loads(checkpoint)
-    journal, found = Journal(path), Recovery(refused=[(id_, reason) for id_, reason in stored["refused"]])
+    record = orjson.loads(checkpoint)
+    journal, recovery = Journal(path), Recovery(refusals=[(id_, reason) for id_, reason in record["refused"]])
     try:
-        if stored.get("id", journal.id) != journal.id:
+        if record.get("id", journal.id) != journal.id:
             raise JournalDamaged(path, "it is not the one that the load went on with")
-        if stored["journal"] > journal.length:
-            raise JournalDamaged(path, f"{journal.length} of {stored['journal']} entries are there")
+        if record["journal"] > journal.length:
+            raise JournalDamaged(path, f"{journal.length} of {record['journal']} entries are there")
         for number, entry in journal.read():
-            if number > stored["journal"]:
-                found.doubtful.update(row_ids(entry.records))
+            if number > record["journal"]:
+                recovery.doubtful.update(row_ids(entry.records))
             else:
-                found.note(entry)
-        journal.truncate(stored["journal"])
+                recovery.note(entry)
+        journal.truncate(record["journal"])
     except sqlite3.DatabaseError as error:
         journal.close()
         raise JournalDamaged(path, str(error)) from error
     except BaseException:
         journal.close()
         raise
-    return journal, found
+    return journal, recovery
 
 
 def fingerprint(base: str, plan: Iterable[str]) -> str:

@@ -13,10 +13,12 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import orjson
 
@@ -30,7 +32,7 @@ from treeline.ingest.journal import fingerprint
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
 from treeline.ingest.state import Manifest, entry_key, save_skipped, totals
-from treeline.ingest.workers import BatchResult, Clock, Task, Workers, outcome, peak_memory_kb, processors
+from treeline.ingest.workers import BatchResult, Clock, Task, Workers, peak_memory_kb, processors
 
 
 @frozen(kw_only=True)
@@ -102,7 +104,7 @@ class Reader:
     """Receives the problems of files that are not read now."""
     keys: set[str] = field(default_factory=set)
     units: Counter[str] = field(default_factory=Counter)
-    _repeated: Counter[str] = field(default_factory=Counter)
+    _repeats: Counter[str] = field(default_factory=Counter)
 
     def batches(self) -> Iterator[list[Task]]:
         items: list[Task] = []
@@ -123,8 +125,8 @@ class Reader:
         key = entry_key(source, unit.key)
         if key in self.keys:
             # Two members of a zip may have the same name; the second is rejected.
-            self._repeated[key] += 1
-            again = f"{unit.key} ({self._repeated[key] + 1})"
+            self._repeats[key] += 1
+            again = f"{unit.key} ({self._repeats[key] + 1})"
             key, unit = entry_key(source, again), Unreadable(again, "another one of the source has the same name")
         self.keys.add(key)
         with self.clock("read"):
@@ -164,7 +166,7 @@ VECTOR_CACHE = "vectors.sqlite"
 
 @frozen(kw_only=True)
 class LoadOptions:
-    """How to load. `work` is the folder of journals and, unless `rejects` is given, of rejects."""
+    """Options of a load. `work` is the folder of journals and, unless `rejects` is given, of rejects."""
 
     work: Path
     encoders: tuple[str, ...] = ()
@@ -191,36 +193,34 @@ def load(
     store: Store, name: str, sources: Sequence[Source], options: LoadOptions, progress: Progress = no_progress
 ) -> Summary:
     """Update the index from the sources; its other sources stay as they are."""
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     once = {source.name: source for source in sources}
-    started = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
+    beginning = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
     try:
-        names = {*started.before.sources, *once} - {*options.remove}
+        names = {*beginning.before.sources, *once} - {*options.remove}
         for source in once.values():
             check_overlap(source, names)
         distinct = [disambiguate(source, names) for source in once.values()]
-        with _Interrupts() as interrupts:
-            return _Load(store, name, distinct, options, progress, started, interrupts).run(begun)
+        with _interrupts() as hold:
+            return _Load(store, name, distinct, options, progress, beginning, hold).run(start_time)
     finally:
-        started.close()
+        beginning.close()
 
 
-class _Interrupts:
-    """Holds back Ctrl-C and SIGTERM while a load is being published."""
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], None]]:
+    """Gives a function that holds back Ctrl-C and SIGTERM, while a load is being published, until the block ends."""
+    handlers: dict[signal.Signals, Any] = {}
 
-    def __init__(self) -> None:
-        self._handlers: dict[signal.Signals, Any] = {}
-
-    def hold(self) -> None:
+    def hold() -> None:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._handlers[number] = signal.signal(number, lambda *_: None)
+                handlers[number] = signal.signal(number, lambda *_: None)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._handlers.items():
+    try:
+        yield hold
+    finally:
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
@@ -232,14 +232,14 @@ class _Load:
     options: LoadOptions
     progress: Progress
     start: Start
-    interrupts: _Interrupts
+    hold_interrupts: Callable[[], None]
     after: Manifest = field(default_factory=Manifest)
     clock: Clock = field(default_factory=Clock)
     memory: dict[int, int] = field(default_factory=dict)
     bytes_done: int = 0
     bytes_total: int = 0
 
-    def run(self, begun: float) -> Summary:
+    def run(self, start_time: float) -> Summary:
         before = self.start.before
         self.start.check_removable(self.name, self.options.remove)
         self.bytes_total = sum(source.size for source in self.sources)
@@ -253,11 +253,9 @@ class _Load:
             reading.units["removed"] = len(before.entries.keys() - self.after.entries.keys())
             may_empty = self.options.may_empty or bool(self.options.remove)
             make = artifacts.leave_out if self.options.lazy_artifacts else artifacts.build
-            hold = self.interrupts.hold
-            info = generation.finish(
-                before, self.after, workers, self.clock, self.progress, make, hold, may_empty=may_empty
-            )
-        return self._summary(info, generation, reading, time.perf_counter() - begun)
+            finish = partial(generation.finish, before, self.after, workers, self.clock, self.progress)
+            info = finish(make, self.hold_interrupts, may_empty=may_empty)
+        return self._summary(info, generation, reading, time.perf_counter() - start_time)
 
     def _generation(self) -> Generation:
         previous = self.start.previous
@@ -307,7 +305,7 @@ class _Load:
 
     def _take(self, generation: Generation, size: int, future: Future[BatchResult]) -> None:
         with self.clock("wait"):
-            batch = outcome(future)
+            batch = future.result()
         for stage, seconds in batch.seconds.items():
             self.clock.add(stage, seconds)
         self.memory[batch.process] = batch.peak_memory_kb
@@ -328,25 +326,25 @@ class _Load:
         changing = {source.name for source in self.sources}
         entries = [entry for entry in self.after.entries.values() if entry.source in changing]
         full = {entry.source for entry in entries if entry.records}
-        refused = generation.refused()
-        problems = [*(problem for entry in entries for problem in entry.problems), *refused]
+        refusals = generation.refusal_problems()
+        problems = [*(problem for entry in entries for problem in entry.problems), *refusals]
         rejects = self.options.rejects or self.options.work / f"{self.name}.rejects.jsonl"
         if problems or self.options.rejects:
             write_rejects(rejects, problems)
         else:
             rejects.unlink(missing_ok=True)
         counts = generation.ledger.counts
-        counts["indexed"] -= len(refused)
-        skipped = {source.name: dict(source.left_out) for source in self.sources}
-        save_skipped(self.options.work, self.name, self.after.sources, skipped)
+        counts["indexed"] -= len(refusals)
+        skips = {source.name: dict(source.left_out) for source in self.sources}
+        save_skipped(self.options.work, self.name, self.after.sources, skips)
         return Summary(
             index=self.name,
             engine=info.engine,
             generation=info.generation,
             sources=tuple(self.after.sources),
             encoders=tuple(self.start.encoders),
-            published=generation.begun,
-            resumed=generation.resumed,
+            published=generation.is_writing,
+            resumed=generation.is_resumed,
             units={kind: reading.units[kind] for kind in ("read", "unchanged", "removed")},
             read=counts.total() + len(problems),
             indexed=counts["indexed"],
@@ -358,9 +356,9 @@ class _Load:
             removed=generation.removed,
             total=info.functions,
             rejects_file=str(rejects) if problems else "",
-            passed_over=totals(sum(map(Counter, skipped.values()), Counter[str]())),
+            passed_over=totals(sum(map(Counter, skips.values()), Counter[str]())),
             empty=tuple(sorted(changing - full)),
             gone=tuple(name for name in self.after.sources if name not in changing and is_missing(name)),
-            seconds={stage: round(spent, 2) for stage, spent in {**self.clock.seconds, "total": seconds}.items()},
+            seconds={stage: round(duration, 2) for stage, duration in {**self.clock.seconds, "total": seconds}.items()},
             peak_memory_mb=sum((self.memory | {os.getpid(): peak_memory_kb()}).values()) // 1024,
         )

@@ -67,7 +67,7 @@ class Project:
 
 @frozen
 class Refreshed:
-    """What a refresh did. `files` is how many the index covers."""
+    """The result of a refresh. `files` is the number that the index covers."""
 
     project: Project
     files: int = 0
@@ -95,7 +95,7 @@ class Refreshed:
 
     @property
     def changes(self) -> str:
-        """How many files changed, in words."""
+        """The number of files that changed, in words."""
         parts = ((self.changed, "changed"), (self.added, "new"), (self.removed, "deleted"))
         return ", ".join(f"{number} {word}" for number, word in parts if number)
 
@@ -140,13 +140,13 @@ def find_project(path: Path, home: Path) -> Project:
 
 def projects(home: Path) -> list[Project]:
     """Every indexed project by its root, including those whose folder is gone."""
-    found = []
+    result = []
     for file in sorted((home / FOLDER).glob("*.sqlite")):
         with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
             row = database.execute("SELECT root FROM project").fetchone()
             if row is not None:
-                found.append(_project(Path(os.fsdecode(row[0]))))
-    return sorted(found, key=lambda project: project.root)
+                result.append(_project(Path(os.fsdecode(row[0]))))
+    return sorted(result, key=lambda project: project.root)
 
 
 def last_refreshed(project: Project, home: Path) -> float:
@@ -181,7 +181,7 @@ def refresh(
     """Update the project's index, or (`fresh`) rebuild it; if another process is doing so, use it as it is."""
     options = options or ReadOptions()
     fingerprint = f"{options.fingerprint}|{max_files}"
-    with _opened(project, home) as database:
+    with _open(project, home) as database:
         generation = _current(project, store)
         if not _lock(database, 0 if generation else PATIENCE_S):
             if generation:
@@ -209,11 +209,11 @@ def watch(
     first = True
     while True:
         start = time.perf_counter()
-        done = refresh(project, store, home, options, encoders=encoders)
-        if first or done.published:
-            yield done
+        result = refresh(project, store, home, options, encoders=encoders)
+        if first or result.published:
+            yield result
         first = False
-        time.sleep(max(interval, 20 * (time.perf_counter() - start - (done.seconds if done.published else 0))))
+        time.sleep(max(interval, 20 * (time.perf_counter() - start - (result.seconds if result.published else 0))))
 
 
 def _current(project: Project, store: Store) -> str:
@@ -225,15 +225,15 @@ def _current(project: Project, store: Store) -> str:
 
 
 class _Known:
-    """What the last refresh saw."""
+    """The state at the last refresh."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         row = database.execute("SELECT fingerprint, generation, checked_ns, skipped FROM project").fetchone()
-        fingerprint, generation, checked_ns, skipped = row or ("", "", 0, "{}")
+        fingerprint, generation, checked_ns, skips = row or ("", "", 0, "{}")
         self.fingerprint: str = fingerprint
         self.generation: str = generation
         self.checked_ns: int = checked_ns
-        self.skipped = Counter[str](orjson.loads(skipped))
+        self.skipped = Counter[str](orjson.loads(skips))
         self.files: dict[str, Stamp] = {}
         self.digests: dict[str, str] = {}
         for name, *stamp, digest in database.execute("SELECT * FROM file"):
@@ -337,9 +337,9 @@ class _Refreshing:
         from treeline.encoder.protocol import NO_ENCODER
         from treeline.encoder.registry import is_shipped, without_version
 
-        made = [spec.name for spec in self.store.info(self.project.index).encoders]
-        wanted = [name for name in self.encoders if name != NO_ENCODER]
-        return wanted != [without_version(name) if is_shipped(name) else name for name in made]
+        names = [spec.name for spec in self.store.info(self.project.index).encoders]
+        wants = [name for name in self.encoders if name != NO_ENCODER]
+        return wants != [without_version(name) if is_shipped(name) else name for name in names]
 
     def _update(
         self,
@@ -363,25 +363,25 @@ class _Refreshing:
         for path in folder.listing.files.keys() - known.digests.keys():
             known.digests[path] = folder.digest_of(path)
         folder.digests.update(known.digests)
-        added = len(known.digests.keys() - before.keys())
-        removed = len(before.keys() - known.digests.keys())
-        changed = sum(before.get(path, digest) != digest for path, digest in known.digests.items())
+        new = len(known.digests.keys() - before.keys())
+        gone_count = len(before.keys() - known.digests.keys())
+        changes = sum(before.get(path, digest) != digest for path, digest in known.digests.items())
         is_new = not (generation and before)
         functions, rebuilt_with = 0, ""
-        if is_new or known.generation != generation or added or removed or changed:
+        if is_new or known.generation != generation or new or gone_count or changes:
             to_read = [stamp.size for path, stamp in folder.listing.files.items() if path not in reliable]
             summary, is_rebuilt = self._load(folder, fresh=not generation, resumable=sum(to_read) > SMALL_BYTES)
             generation, functions = summary.generation, summary.total
             rebuilt_with = (" + ".join(summary.encoders) or "none") if is_rebuilt else ""
-        known.skipped = folder.listing.skipped
+        known.skipped = folder.listing.skips
         known.save(database, root, self.fingerprint, generation, checked_ns, folder.listing)
         save_skipped(self.home / LOADING, self.project.index, [name], {name: known.skips()})
         return Refreshed(
             self.project,
             len(folder.listing.files),
-            0 if is_new else added,
-            changed,
-            removed,
+            0 if is_new else new,
+            changes,
+            gone_count,
             functions,
             time.perf_counter() - start,
             is_new,
@@ -390,7 +390,7 @@ class _Refreshing:
         )
 
     def _load(self, folder: Folder, fresh: bool, resumable: bool) -> tuple[Summary, bool]:
-        """What was loaded, and whether an index of another encoder or version was rebuilt for it."""
+        """The summary of the load, and whether an index of another encoder or version was rebuilt for it."""
         from treeline.ingest.pipeline import LoadOptions, load
 
         options = LoadOptions(
@@ -413,7 +413,7 @@ class _Refreshing:
 
 
 @contextmanager
-def _opened(project: Project, home: Path) -> Iterator[sqlite3.Connection]:
+def _open(project: Project, home: Path) -> Iterator[sqlite3.Connection]:
     """The project's SQLite file; a missing or damaged one is made again, because all of it can be recomputed."""
     file = _file_of(project.root, home)
     with disk_errors(home):

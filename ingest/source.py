@@ -12,7 +12,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Protocol
 
@@ -144,16 +144,16 @@ class UnitList:
     """A source whose units are known in advance."""
 
     name: str
-    listed: tuple[Unit, ...]
+    every: tuple[Unit, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
-        return sum(unit.size for unit in self.listed)
+        return sum(unit.size for unit in self.every)
 
     def units(self) -> Iterator[Unit]:
         """Yields copies, because a unit holds what it has read."""
-        return map(copy, self.listed)
+        return map(copy, self.every)
 
 
 class Stamp(NamedTuple):
@@ -171,13 +171,13 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class Listing:
-    """What a walk through a folder saw: source files, the folders entered (with their times), ignore files, and how
-    many files and folders were skipped, by reason."""
+    """The result of a walk: source files, folders entered (with their times), ignore files, and the number of files and
+    folders skipped, by reason."""
 
     files: dict[str, Stamp] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     rules: dict[str, Stamp] = field(default_factory=dict)
-    skipped: Counter[str] = field(default_factory=Counter)
+    skips: Counter[str] = field(default_factory=Counter)
 
 
 def readable(path: str) -> str:
@@ -251,7 +251,7 @@ def leads_out(member: PurePosixPath) -> bool:
 Progress = Callable[[str, int, int], None]
 
 
-def no_progress(_what: str, _done: int, _total: int) -> None:
+def no_progress(_what: str, _position: int, _total: int) -> None:
     """Report nothing."""
 
 
@@ -261,7 +261,7 @@ def default_cache() -> Path:
 
 @frozen(kw_only=True)
 class ReadOptions:
-    """How sources are opened and read."""
+    """Options for opening and reading sources."""
 
     languages: frozenset[str] = frozenset()
     """Only these languages; empty: all."""
@@ -309,11 +309,5 @@ class ReadOptions:
         return f"{READER_VERSION}|{sizes}|{','.join(sorted(self.languages))}{tests}{kinds}{texts}{secrets}"
 
     def for_workers(self) -> ReadOptions:
-        """The options that parsing needs: picklable, without the callback."""
-        return ReadOptions(
-            languages=self.languages,
-            kinds=self.kinds,
-            max_function_bytes=self.max_function_bytes,
-            max_file_bytes=self.max_file_bytes,
-            keep_texts=self.keep_texts,
-        )
+        """The options without the callback, so that they can be pickled."""
+        return replace(self, progress=no_progress)

@@ -1,4 +1,4 @@
-"""What an index was made from, in SQLite: its files, the rows of their functions, and their facts.
+"""The sources of an index, in SQLite: its files, the rows of their functions, and their facts.
 
 It is stored with each generation. From it the next load tells which units have not changed, and the call graph of
 unchanged files needs no parsing.
@@ -24,7 +24,7 @@ from treeline.ingest.source import Problem, without_user
 
 # A function's row: its id, a hash of its text, a hash of the rest (position, commit, partition, shape).
 ID, TEXT, REST = 16, 8, 8
-SKIPPED = ".skipped.json"
+SKIPS_FILE = ".skipped.json"
 ROW = ID + TEXT + REST
 
 
@@ -133,24 +133,24 @@ class State:
             problems = dump_problems(entry.problems)
             rows.append((numbers[key], position, entry.source, name, entry.digest, entry.records, problems))
         fresh: dict[str, list[PackedFacts]] = defaultdict(list)
-        for key, packed in read:
-            fresh[key].append(packed)
+        for key, data in read:
+            fresh[key].append(data)
         stale = [(number,) for number, key in old.items() if key in fresh or key not in manifest.entries]
-        added = [(numbers[key], *one) for key, pieces in fresh.items() for packed in pieces for one in packed]
-        touched = {repo for _, repo, _ in added}
+        new_rows = [(numbers[key], *one) for key, pieces in fresh.items() for data in pieces for one in data]
+        repos = {repo for _, repo, _ in new_rows}
         with closing(self._database.cursor()) as cursor:
             cursor.execute("BEGIN")
             cursor.execute("CREATE TEMP TABLE stale (unit INTEGER PRIMARY KEY)")
             cursor.executemany("INSERT INTO stale VALUES (?)", stale)
-            found = cursor.execute("SELECT DISTINCT repo FROM facts WHERE unit IN (SELECT unit FROM stale)")
-            touched.update(repo for (repo,) in found)
+            stale_repos = cursor.execute("SELECT DISTINCT repo FROM facts WHERE unit IN (SELECT unit FROM stale)")
+            repos.update(repo for (repo,) in stale_repos)
             cursor.execute("DELETE FROM facts WHERE unit IN (SELECT unit FROM stale)")
             cursor.execute("DROP TABLE stale")
             cursor.execute("DELETE FROM unit")
             cursor.executemany("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            cursor.executemany("INSERT INTO facts VALUES (?, ?, ?)", added)
+            cursor.executemany("INSERT INTO facts VALUES (?, ?, ?)", new_rows)
             cursor.execute("COMMIT")
-        return frozenset(touched)
+        return frozenset(repos)
 
     def facts(self, repos: Collection[str] | None = None) -> dict[str, list[bytes]]:
         """The packed facts of these (or all) repositories, by file key."""
@@ -181,18 +181,18 @@ def totals(reasons: Mapping[str, int]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def save_skipped(work: Path, index: str, sources: Collection[str], skipped: Mapping[str, Mapping[str, int]]) -> None:
+def save_skipped(work: Path, index: str, sources: Collection[str], skips: Mapping[str, Mapping[str, int]]) -> None:
     """Keep why files of the sources of an index are skipped; what is known of other sources of the index stays."""
-    every = {source: rows for source, rows in {**load_skipped(work, index), **skipped}.items() if source in sources}
+    every = {source: rows for source, rows in {**load_skipped(work, index), **skips}.items() if source in sources}
     with disk_errors(work):
         work.mkdir(parents=True, exist_ok=True)
-        (work / f"{index}{SKIPPED}").write_bytes(orjson.dumps(every))
+        (work / f"{index}{SKIPS_FILE}").write_bytes(orjson.dumps(every))
 
 
 def load_skipped(work: Path, index: str) -> dict[str, dict[str, int]]:
     """The files and folders of each source that are skipped, counted by reason; a secret's reason names its file."""
     try:
-        return dict(orjson.loads((work / f"{index}{SKIPPED}").read_bytes()))
+        return dict(orjson.loads((work / f"{index}{SKIPS_FILE}").read_bytes()))
     except (OSError, ValueError):
         return {}
 
@@ -201,5 +201,5 @@ def dump_problems(problems: Iterable[Problem]) -> str:
     return orjson.dumps([(problem.file, problem.line, problem.reason) for problem in problems]).decode()
 
 
-def load_problems(stored: str) -> tuple[Problem, ...]:
-    return () if stored == "[]" else tuple(Problem(*problem) for problem in orjson.loads(stored))
+def load_problems(data: str) -> tuple[Problem, ...]:
+    return () if data == "[]" else tuple(Problem(*problem) for problem in orjson.loads(data))

@@ -54,11 +54,11 @@ def update(
     `read` are the units that were read now, with their texts; `units` are all of the next generation. An index that
     keeps no texts gets no artifact.
     """
-    stored = previous.artifact(ARTIFACT) if previous is not None else None
-    with closing(open_database(stored or b"")) as database:
-        kept = {_number(unit) for unit in units}
-        gone = [(number,) for (number,) in database.execute("SELECT DISTINCT unit FROM file") if number not in kept]
-        database.executemany("DELETE FROM file WHERE unit = ?", gone)
+    data = previous.artifact(ARTIFACT) if previous is not None else None
+    with closing(open_database(data or b"")) as database:
+        numbers = {_number(unit) for unit in units}
+        rows = database.execute("SELECT DISTINCT unit FROM file").fetchall()
+        database.executemany("DELETE FROM file WHERE unit = ?", [row for row in rows if row[0] not in numbers])
         writer = _SegmentWriter(database)
         for unit, texts in read:
             number = _number(unit)
@@ -74,7 +74,7 @@ def update(
                 database.execute("DELETE FROM segment WHERE number = ?", (segment,))
                 yield segment_name(segment), b""
         yield from writer.flush()
-        if stored or writer.fresh:
+        if data or writer.fresh:
             database.execute("VACUUM")
             yield ARTIFACT, database.serialize()
 

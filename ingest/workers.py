@@ -11,13 +11,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
-from typing import IO, Any, NamedTuple, ParamSpec, Self, TypeVar
+from typing import IO, NamedTuple, Self, TypeVar
 
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import TreelineError
@@ -45,14 +44,14 @@ class Task(NamedTuple):
 
 @frozen
 class ChunkResult:
-    """A chunk's functions: rows of all, and those to write. `kept` are ids whose text, and so vector, is known."""
+    """A chunk's functions: rows of all, those to write, and the ids of those whose text has a vector already."""
 
     item: Task
     is_end: bool = False
     records: bytes = b""
     functions: list[Function] = field(default_factory=list)
     terms: list[str] = field(default_factory=list)
-    kept: frozenset[str] = frozenset()
+    has_vector: frozenset[str] = frozenset()
     facts: PackedFacts = ()
     problems: tuple[Problem, ...] = ()
     texts: tuple[PackedText, ...] = ()
@@ -60,7 +59,7 @@ class ChunkResult:
 
 @frozen
 class BatchResult:
-    """Everything of a batch; `vectors` has a row for each function to write that is not kept, in order."""
+    """Everything of a batch; `vectors` has a row for each function to write that has none yet, in order."""
 
     chunks: list[ChunkResult]
     vectors: dict[str, Vectors]
@@ -81,32 +80,32 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
         with clock("parse"):
             parsed = item.chunk.parse()
             records = [function_row(one, parsed.shapes.get(one.id, "")) for one in parsed.functions]
-            packed = pack_facts(parsed.facts)
+            facts = pack_facts(parsed.facts)
         with clock("pack"):
             texts = pack(parsed.texts)
         known = rows_by_id(item.known)
-        changed: list[Function] = []
-        kept: set[str] = set()
+        to_write: list[Function] = []
+        has_vector: set[str] = set()
         for function, row in zip(parsed.functions, records, strict=True):
             before = known.get(row[:ID])
             if before == row[ID:]:
                 continue
-            changed.append(function)
+            to_write.append(function)
             if before and before[:TEXT] == row[ID : ID + TEXT]:
-                kept.add(function.id)
+                has_vector.add(function.id)
             else:
                 to_encode.append(function)
         with clock("analyse"):
-            terms = [analyse(function, shape=parsed.shapes.get(function.id, "")) for function in changed]
+            terms = [analyse(function, shape=parsed.shapes.get(function.id, "")) for function in to_write]
         chunks.append(
             ChunkResult(
                 # The chunk's bytes are not sent back.
                 item._replace(chunk=None, known=b""),
                 records=b"".join(records),
-                functions=changed,
+                functions=to_write,
                 terms=terms,
-                kept=frozenset(kept),
-                facts=packed,
+                has_vector=frozenset(has_vector),
+                facts=facts,
                 problems=parsed.problems,
                 texts=texts,
             )
@@ -140,67 +139,85 @@ class Clock:
 GARBAGE_AFTER = 200_000  # objects
 
 _encoders: dict[str, Encoder] = {}
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def processors() -> int:
-    """How many this process may use; macOS does not say, so all there are."""
+    """The number that this process may use; macOS does not say, so all there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def load_encoders(names: Sequence[str], cache: Path | None = None) -> dict[str, Encoder]:
     """By the name that the index records; `cache` is the file that keeps the vectors of slow ones."""
-    loaded = [load(name, cache) for name in names]
-    return {encoder.name: encoder for encoder in loaded if encoder is not None}
+    encoders = [load(name, cache) for name in names]
+    return {encoder.name: encoder for encoder in encoders if encoder is not None}
 
 
 class Workers:
     """Does the first `here` bytes in this process and the rest in `count` others, which start when they are needed.
 
-    Each worker has a pair of pipes of its own, served by a thread. However a worker dies, also in the middle of
-    sending a result, its pipe ends, and whoever waits for the result gets an error.
+    Each worker has a pair of pipes of its own and a thread that sends calls and waits for their results. However a
+    worker dies, also in the middle of sending a result, its pipe ends, and whoever waits for the result gets an error.
     """
 
     def __init__(self, count: int, encoders: dict[str, Encoder], here: int) -> None:
         self._count = count
         self._encoders = encoders
         self._here = here
-        self._tasks: SimpleQueue[_Call | None] = SimpleQueue()
+        self._threads = ThreadPoolExecutor(max(1, count))
+        self._worker_of_thread = threading.local()
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._has_workers = self._is_over = False
+        self._lock = threading.Lock()
 
     def submit(self, items: Sequence[Task]) -> Future[BatchResult]:
         if not self._count or self._here > 0:
             self._here -= sum(item.chunk.size for item in items if item.chunk)
-            return _done(run_tasks(items, self._encoders))
-        if not self._processes:
-            self._start()
-        return self._send(_run_here, items)
+            return _run(partial(run_tasks, items, self._encoders))
+        self._has_workers = True
+        return self.call(_run_tasks, items)
 
-    def call(self, function: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Future[Made]:
+    def call(self, function: Callable[..., Result], *arguments: object) -> Future[Result]:
         """Run any function in a worker, or here when no worker was started."""
-        if not self._processes:
-            return _done(function(*given, **named))
-        return self._send(partial(function, **named), *given)
+        if not self._has_workers:
+            return _run(partial(function, *arguments))
+        return self._threads.submit(self._ask, function, *arguments)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Stop the workers, at once after an error."""
-        for process in self._processes:
-            if kind is not None:
+        with self._lock:
+            self._is_over = True
+            for process in self._processes if kind is not None else ():
                 process.kill()
-            self._tasks.put(None)
+        self._threads.shutdown(cancel_futures=True)
         for process in self._processes:
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
             process.wait()
 
-    def _send(self, function: Callable[..., Made], *given: object) -> Future[Made]:
-        future: Future[Made] = Future()
-        self._tasks.put(_Call(future, pickle.dumps((function, given), pickle.HIGHEST_PROTOCOL)))
-        return future
+    def _ask(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """The result of a call in this thread's worker."""
+        process = getattr(self._worker_of_thread, "process", None) or self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            _write(process.stdin, pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL))
+            data = _read(process.stdout)
+        except (OSError, EOFError, ValueError) as error:
+            raise _death(process) from error
+        try:
+            result, failure = pickle.loads(data)  # noqa: S301 - our own process wrote it
+        except Exception as error:  # whatever a class does when it is unpickled
+            raise TreelineError(f"a worker's result cannot be read: {error}") from error
+        if failure is not None:
+            raise failure
+        return result  # type: ignore[no-any-return]
 
-    def _start(self) -> None:
+    def _start(self) -> subprocess.Popen[bytes]:
         # Started anew, not forked: engine and encoder have threads, which do not survive a fork.
         command = [sys.executable, "-c", "from treeline.ingest.workers import serve; serve()"]
         environment = {
@@ -209,69 +226,22 @@ class Workers:
             "TOKENIZERS_PARALLELISM": "false",
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
-        set_up = pickle.dumps((list(self._encoders), os.getpid()))
-        try:
-            for _ in range(self._count):
+        with self._lock:
+            if self._is_over:
+                raise TreelineError("the load is over")
+            try:
                 # In a session of its own it never sees Ctrl-C, not even while it imports.
                 process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    env=environment,
-                    start_new_session=True,
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
                 )
-                self._processes.append(process)
-                threading.Thread(target=_serve_worker, args=(process, set_up, self._tasks), daemon=True).start()
-        except (OSError, RuntimeError) as error:
-            raise TreelineError(f"a worker process cannot be started: {error}", "use fewer with --workers") from error
-
-
-class _Call(NamedTuple):
-    """Something a worker is to do, pickled, and who waits for it."""
-
-    future: Future[Any]
-    data: bytes
-
-
-def _serve_worker(process: subprocess.Popen[bytes], set_up: bytes, tasks: SimpleQueue[_Call | None]) -> None:
-    """Give a worker one task after the other until there are no more or it dies."""
-    under_way: _Call | None = None
-    waiting: _Call | None = None
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        _write(process.stdin, set_up)
-        waiting = tasks.get()
-        while waiting is not None:
-            under_way, waiting = waiting, None
-            under_way.future.set_running_or_notify_cancel()
-            _write(process.stdin, under_way.data)
-            result = _read(process.stdout)
-            finished, under_way = under_way, None
-            _settle(finished.future, result)
-            waiting = tasks.get()
-    except (OSError, EOFError, ValueError):
-        for call in (under_way, waiting):
-            if call is not None:
-                call.future.set_exception(_death(process))
-        # Those that no worker has taken yet: the others may all be dead.
-        while (call := tasks.get()) is not None:
-            call.future.set_exception(_death(process))
-    finally:
-        with suppress(OSError):
-            process.stdin.close()
-        process.stdout.close()
-
-
-def _settle(future: Future[Any], data: bytes) -> None:
-    try:
-        made, error = pickle.loads(data)  # noqa: S301 - our own process wrote it
-    except Exception as broken:  # noqa: BLE001 - whatever a class does when it is unpickled
-        made, error = None, TreelineError(f"a worker's result cannot be read: {broken}")
-    if error is None:
-        future.set_result(made)
-    else:
-        future.set_exception(error)
+            except OSError as error:
+                message = f"a worker process cannot be started: {error}"
+                raise TreelineError(message, "use fewer with --workers") from error
+            self._processes.append(process)
+        self._worker_of_thread.process = process
+        with suppress(OSError):  # the first call says that it has died
+            _write(process.stdin, pickle.dumps((list(self._encoders), os.getpid())))  # type: ignore[arg-type]
+        return process
 
 
 def _death(process: subprocess.Popen[bytes]) -> TreelineError:
@@ -284,14 +254,9 @@ def _death(process: subprocess.Popen[bytes]) -> TreelineError:
     )
 
 
-def outcome(future: Future[Made]) -> Made:
-    """What a worker made, once it has."""
-    return future.result()
-
-
-def _done(made: Made) -> Future[Made]:
-    future: Future[Made] = Future()
-    future.set_result(made)
+def _run(call: Callable[[], Result]) -> Future[Result]:
+    future: Future[Result] = Future()
+    future.set_result(call())
     return future
 
 
@@ -311,7 +276,7 @@ def _read(pipe: IO[bytes]) -> bytes:
 
 
 def serve() -> None:
-    """What a worker process does: take calls from its standard input, until that ends."""
+    """Run a worker process: take calls from its standard input, until that ends."""
     calls = sys.stdin.buffer
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get between the results
@@ -328,8 +293,8 @@ def serve() -> None:
 
 def _answer(data: bytes) -> bytes:
     try:
-        function, given = pickle.loads(data)  # noqa: S301 - our own process wrote it
-        answer: tuple[object, Exception | None] = function(*given), None
+        function, arguments = pickle.loads(data)  # noqa: S301 - our own process wrote it
+        answer: tuple[object, Exception | None] = function(*arguments), None
         return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
     except MemoryError:
         os._exit(1)
@@ -347,5 +312,5 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def _run_here(items: Sequence[Task]) -> BatchResult:
+def _run_tasks(items: Sequence[Task]) -> BatchResult:
     return run_tasks(items, _encoders)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from treeline.ingest.parsers.formats import DOCUMENTS, KEYED
+from treeline.ingest.parsers.formats import DOCUMENTS, KEYS
 from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.parsers.units import FileLocation, parse_file
 
@@ -35,7 +35,7 @@ OTHER = {
 }  # fmt: skip
 ANONYMOUS = re.compile(r"__anon|<lambda>|Anonymous|anonFunc|Companion$|(?:class|default|deriving|infix[lr]?|pattern)$")
 SEPARATOR = re.compile(r"::|:|->|#")
-SKIPPED = frozenset((*DOCUMENTS, *KEYED, "text"))
+SKIPPED = frozenset((*DOCUMENTS, *KEYS, "text"))
 MAX_BYTES = 2_000_000
 
 

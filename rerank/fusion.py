@@ -211,10 +211,7 @@ def _evidence(ranking: RankedList, shares: Scores, places: Positions) -> Evidenc
 
 METHODS: Mapping[str, Fusion] = {
     "default": adaptive,
-    "rrf": rrf,
-    "adaptive": adaptive,
-    "intersection": intersection,
-    "score_sum": score_sum,
+    **{method.__name__: method for method in (rrf, adaptive, intersection, score_sum)},
 }
 
 

@@ -123,12 +123,12 @@ class Columns:
     @cached_property
     def symbol(self) -> str:
         """The query as a dotted name."""
-        return dotted_name(self.query.removesuffix("()"))
+        return JOINTS.sub(".", self.query.removesuffix("()"))
 
     @cached_property
     def symbols_in_sentence(self) -> frozenset[str]:
         """The names in a sentence: those that are written like identifiers, or with a capital letter."""
-        names = (last_part(dotted_name(symbol)) for symbol in self.context.symbols)
+        names = (last_part(JOINTS.sub(".", symbol)) for symbol in self.context.symbols)
         return frozenset([*names, *NAME_IN_SENTENCE.findall(self.query)])
 
     @cached_property
@@ -203,10 +203,6 @@ class Columns:
 
 def letters(name: str) -> str:
     return NO_LETTER.sub("", name.lower())
-
-
-def dotted_name(name: str) -> str:
-    return JOINTS.sub(".", name)
 
 
 def last_part(name: str) -> str:
@@ -411,10 +407,6 @@ def file(columns: Columns) -> Floats:
     return earlier
 
 
-def broad_question(columns: Columns) -> Floats | None:
-    return file(columns) if columns.is_broad else None
-
-
 def file_of_functions(columns: Columns) -> Floats | None:
     return steps(columns, columns.files) if columns.spreads and columns.radius >= FILE else None
 
@@ -448,7 +440,7 @@ def members(columns: Columns) -> Floats | None:
 DIVISORS = (
     Rule("spread-repositories", 0.16, repository, scope="functions"),
     Rule("spread-files", 1.5, file, scope="files"),
-    Rule("broad-questions", 2.5, broad_question, scope="files"),
+    Rule("broad-questions", 2.5, lambda columns: file(columns) if columns.is_broad else None, scope="files"),
     Rule("spread-files", 0.16, file_of_functions, scope="functions"),
     Rule("spread-classes", 0.16, owner),
     Rule("members", 10.0, members),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from treeline.ingest.parsers.formats import BRACED, DOCUMENTS, KEYED
+from treeline.ingest.parsers.formats import DEFINITIONS, DOCUMENTS, KEYS
 from treeline.ingest.parsers.registry import FORMATS, PROGRAMS, grammars
 from treeline.service.cli import cli
 
@@ -80,8 +80,8 @@ def language_table() -> str:
         rows.append(f"| {TITLES.get(name, name.capitalize())} | `{files}` | {units} | {depth} |")
     for name, (files, _) in FORMATS.items():
         units = (
-            "sections" if name in DOCUMENTS else "functions, classes" if name in BRACED else "keys or targets"
-            if name in KEYED and name not in PLAIN else "blocks"
+            "sections" if name in DOCUMENTS else "functions, classes" if name in DEFINITIONS else "keys or targets"
+            if name in KEYS and name not in PLAIN else "blocks"
         )  # fmt: skip
         rows.append(f"| {TITLES.get(name, name.capitalize())} | `{files}` | {units} | |")
     return "\n".join(rows) + "\n"

@@ -21,16 +21,8 @@ RIDDLES = frozenset(
 NOUNS = frozenset("embed exceed feed hundred indeed need proceed sacred seed shed speed succeed unneeded weed".split())
 MOST_PARTICIPLES = 10.0  # per 1,000 definitions and variables; flask, httpx and semble have 0 to 4
 # Rooms that are not there yet, with the ceiling that holds them: only ever lowered, and in the end empty.
-PARTICIPLES_LEFT = {
-    "encoder": 90,
-    "eval": 80,
-    "ingest": 105,
-}
-QUESTION_WORDS_LEFT = {
-    "encoder": 2,
-    "eval": 4,
-    "ingest": 39,
-}
+PARTICIPLES_LEFT: dict[str, int] = {}
+QUESTION_WORDS_LEFT: dict[str, int] = {}
 
 # The beginnings of hints. An error has two parts, what was wrong and what to do, and both are text: nothing else would
 # notice if they changed places.

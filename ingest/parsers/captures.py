@@ -32,7 +32,7 @@ RELATION_OF: dict[str, Relation] = {
     "implements": "implements",
     "uses": "uses",
 }
-BROKEN = "broken"  # what does not parse, in any language
+ERROR = "broken"  # what does not parse, in any language
 HEAD = "head"  # looks like a call, and names a definition
 # What is read of a function on its own.
 ALONE = frozenset({"function", "import", "local", HEAD, *RELATION_OF, *CAPTURES})
@@ -56,7 +56,7 @@ def _machine(grammar: Grammar, alone: bool) -> tuple[Parser, QueryCursor, Query]
     """
     language = get_language(grammar.pack or grammar.name)  # type: ignore[arg-type]
     shapes = patterns(language, grammar.name)
-    text = f"{grammar.query}\n{shapes}\n[(ERROR) (MISSING)] @{BROKEN}".encode()
+    text = f"{grammar.query}\n{shapes}\n[(ERROR) (MISSING)] @{ERROR}".encode()
     query = Query(language, text.decode())
     count: int = query.pattern_count  # type: ignore[assignment] # the stub calls it a method
     read = ALONE | {"bind"} if "@bare" in grammar.query else ALONE  # a bare name may be a variable
@@ -79,25 +79,25 @@ def captures_of(grammar: Grammar, source: bytes, *, alone: bool = False) -> dict
 def _captures(grammar: Grammar, source: bytes, alone: bool = False) -> tuple[bytes, Node, dict[str, list[Node]]]:
     """The text that was parsed, its root and the captured nodes."""
     source = grammar.repair(source)
-    root, found = _captured(grammar, source, alone=alone)
+    root, captures = _run_query(grammar, source, alone=alone)
     if grammar.mend is not None and root.has_error:
         source = grammar.mend(source)
-        root, found = _captured(grammar, source, alone=alone)
-    return source, root, found
+        root, captures = _run_query(grammar, source, alone=alone)
+    return source, root, captures
 
 
 def recovered_captures(grammar: Grammar, source: bytes) -> tuple[Node, dict[str, list[Node]]]:
     """The root and the captured nodes of a file, piece by piece where that finds more of a file with faults."""
-    source, root, found = _captures(grammar, source)
-    if _faulty(found):
+    source, root, captures = _captures(grammar, source)
+    if _faulty(captures):
         pieces = _captures_by_piece(grammar, source)
-        more, fewer = _count(pieces) - _count(found), _faulty(found) - _faulty(pieces)
+        more, fewer = _count(pieces) - _count(captures), _faulty(captures) - _faulty(pieces)
         if more >= 0 and fewer >= 0 and more + fewer:
             return root, pieces
-    return root, found
+    return root, captures
 
 
-def _captured(
+def _run_query(
     grammar: Grammar, source: bytes, ranges: Sequence[Range] = (), *, alone: bool = False
 ) -> tuple[Node, dict[str, list[Node]]]:
     """The root of a text's tree and what the query captures, of the whole text or of these ranges."""
@@ -111,11 +111,11 @@ def _captured(
             parser.included_ranges = []
     # `captures` gives them in file order, so it holds back what it finds inside a captured node until that node ends.
     # In a file that is one call with a function (lodash) its time is quadratic. `matches` holds nothing back.
-    found: dict[str, set[Node]] = defaultdict(set)
+    captures: dict[str, set[Node]] = defaultdict(set)
     for _, match in _within_timeout(lambda: cursor.matches(tree.root_node), "searched", parser):
         for capture, nodes in match.items():
-            found[capture].update(nodes)
-    return tree.root_node, {capture: list(nodes) for capture, nodes in found.items()}
+            captures[capture].update(nodes)
+    return tree.root_node, {capture: list(nodes) for capture, nodes in captures.items()}
 
 
 def _within_timeout(call: Callable[[], Result], verb: str, parser: Parser) -> Result:
@@ -133,8 +133,8 @@ def _within_timeout(call: Callable[[], Result], verb: str, parser: Parser) -> Re
 
 
 def _captures_by_piece(grammar: Grammar, source: bytes) -> dict[str, list[Node]]:
-    """What the query captures if each top-level definition is parsed for itself, so that a fault ends with it."""
-    found: dict[str, list[Node]] = defaultdict(list)
+    """The captured nodes if each top-level definition is parsed for itself, so that a fault ends with it."""
+    nodes_by_name: dict[str, list[Node]] = defaultdict(list)
     start, at, line = thread_time(), 0, 0
     simpler = grammar.simplify(source) if grammar.simplify is not None else source
     cuts = (cut.end() for cut in grammar.cut.finditer(source))
@@ -143,30 +143,30 @@ def _captures_by_piece(grammar: Grammar, source: bytes) -> dict[str, list[Node]]
         # A piece starts where a line does.
         piece = Range(Point(line, 0), Point(after, end - source.rfind(b"\n", 0, end) - 1), at, end)
         ranges = [*_prefix(grammar, source, at), piece]
-        _, captures = _captured(grammar, source, ranges)
+        _, captures = _run_query(grammar, source, ranges)
         if simpler is not source and _faulty(captures):
-            captures = min(captures, _captured(grammar, simpler, ranges)[1], key=_faulty)
+            captures = min(captures, _run_query(grammar, simpler, ranges)[1], key=_faulty)
         for capture, nodes in captures.items():
-            found[capture] += nodes
+            nodes_by_name[capture] += nodes
         at, line = end, after
         if thread_time() - start >= TIMEOUT_S:
             raise TooTangled(f"not parsed within {TIMEOUT_S} s")
-    return found
+    return nodes_by_name
 
 
 def _prefix(grammar: Grammar, source: bytes, before: int) -> list[Range]:
     """The text that every piece needs in front: PHP's `<?php`."""
-    opened = grammar.opening.match(source, 0, before) if grammar.opening is not None else None
-    if opened is None:
+    prefix = grammar.opening.match(source, 0, before) if grammar.opening is not None else None
+    if prefix is None:
         return []
-    line = source.count(b"\n", 0, opened.end())
-    column = opened.end() - (source.rfind(b"\n", 0, opened.end()) + 1)
-    return [Range(Point(0, 0), Point(line, column), 0, opened.end())]
+    line = source.count(b"\n", 0, prefix.end())
+    column = prefix.end() - (source.rfind(b"\n", 0, prefix.end()) + 1)
+    return [Range(Point(0, 0), Point(line, column), 0, prefix.end())]
 
 
 def _faulty(captures: Mapping[str, Sequence[Node]]) -> int:
     """The bytes that do not parse."""
-    return sum(node.end_byte - node.start_byte for node in captures.get(BROKEN, ()))
+    return sum(node.end_byte - node.start_byte for node in captures.get(ERROR, ()))
 
 
 def _count(captures: Mapping[str, Sequence[Node]]) -> int:

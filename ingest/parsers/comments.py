@@ -31,7 +31,7 @@ DIRECTIVE = re.compile(
 TAG = re.compile(
     r"\s*(?:[@\\](?!brief|summary|desc|short|details|note|notice|dev\b|doc\b)[\w\\-]+|\{@\w+\}|:\w+[^:\n]*:)"
 )
-INHERITED = re.compile(r"\{?@inheritdoc\}?", re.IGNORECASE)
+INHERITDOC = re.compile(r"\{?@inheritdoc\}?", re.IGNORECASE)
 LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
@@ -49,7 +49,7 @@ NO_DOC = Doc("")
 
 
 class Comments(NamedTuple):
-    """How a language marks comments, and which lines may separate one from its definition."""
+    """The marks of comments in a language, and the lines that may separate one from its definition."""
 
     line: tuple[bytes, ...] = (b"//",)
     block: tuple[bytes, bytes] | None = (b"/*", b"*/")
@@ -73,23 +73,23 @@ def comment_above(source: bytes, start: int, comments: Comments) -> Doc:
     if not (last.startswith(comments.line) or (closing and (last.endswith(closing) or last.startswith(closing)))):
         return NO_DOC
     floor = max(_after_shebang(source), line - MAX_BYTES)
-    above = source[floor : line - 1].rstrip(b" \t\r")
-    if closing == RUBY_END and _last_line(above).startswith(RUBY_END):
-        begin, text = _between(above)
-    elif closing and closing != RUBY_END and above.endswith(closing):
-        begin, text = _block(above, opening, closing)
+    before = source[floor : line - 1].rstrip(b" \t\r")
+    if closing == RUBY_END and _last_line(before).startswith(RUBY_END):
+        begin, text = _ruby_block(before)
+    elif closing and closing != RUBY_END and before.endswith(closing):
+        begin, text = _block(before, opening, closing)
     else:
-        begin, text = _lines(above, comments.line)
+        begin, text = _lines(before, comments.line)
     if begin < 0:
         return NO_DOC
     words = _decode(text)
-    if closing == b"*/" and above.endswith(closing):
+    if closing == b"*/" and before.endswith(closing):
         words = STAR.sub("", words)
     return Doc(prose(_without_rules(words.strip())), above=floor + begin)
 
 
 def above_signature(source: bytes, start: int, signature: re.Pattern[bytes]) -> int:
-    """Where a signature that stands right above the definition starts (`-spec`, `name : Type`); else the definition."""
+    """The start of a signature right above the definition (`-spec`, `name : Type`), else of the definition."""
     line = line_of(source, start)
     floor = max(0, line - MAX_SIGNATURE)
     at = line
@@ -110,7 +110,7 @@ def prose(text: str) -> str:
         text = "\n".join(line for line in text.splitlines() if not DIRECTIVE.match(line)).strip()
     if "@" not in text and ":" not in text and "\\" not in text:
         return text
-    lines = [line for line in INHERITED.sub("", text).splitlines() if line.strip()]
+    lines = [line for line in INHERITDOC.sub("", text).splitlines() if line.strip()]
     return "" if all(TAG.match(line) for line in lines) and not _explains(lines) else text
 
 
@@ -127,23 +127,23 @@ def leading_comment(source: bytes, comments: Comments) -> str:
     lines, at = text.splitlines(), 0
     while at < len(lines):
         line = lines[at].strip()
-        found: list[str] = []
+        comment_lines: list[str] = []
         if not line or line.startswith(("#!", "<?", "{-#")):
             at += 1
             continue
         if opening and line.startswith(opening):
             while at < len(lines):
-                found.append(lines[at])
+                comment_lines.append(lines[at])
                 at += 1
-                if closing in found[-1]:
+                if closing in comment_lines[-1]:
                     break
-            body = "\n".join(found).strip().removeprefix(opening).rstrip().removesuffix(closing)
+            body = "\n".join(comment_lines).strip().removeprefix(opening).rstrip().removesuffix(closing)
             comment = STAR.sub("", body.strip("*! \n"))
         elif line.startswith(markers):
             while at < len(lines) and lines[at].strip().startswith(markers):
-                found.append(_unmarked(lines[at].strip(), markers))
+                comment_lines.append(_strip_marker(lines[at].strip(), markers))
                 at += 1
-            comment = "\n".join(found)
+            comment = "\n".join(comment_lines)
         else:
             return ""
         comment = prose("\n".join(one.rstrip() for one in comment.splitlines()).strip())
@@ -177,16 +177,16 @@ def line_of(source: bytes, start: int) -> int:
 
 
 def _after_shebang(source: bytes) -> int:
-    """Where the text starts: after `#!/bin/sh`, which is for the system."""
+    """The start of the text: after `#!/bin/sh`, which is for the system."""
     return source.find(b"\n") + 1 if SHEBANG.match(source) else 0
 
 
 def _skip_attributes(source: bytes, line: int, comments: Comments) -> int:
     for _ in range(MAX_ATTRIBUTES if comments.attribute else 0):
-        above = source.rfind(b"\n", max(0, line - MAX_INDENT), max(0, line - 1)) + 1
-        if not line or not comments.attribute or not comments.attribute.match(source[above : line - 1].strip()):
+        previous = source.rfind(b"\n", max(0, line - MAX_INDENT), max(0, line - 1)) + 1
+        if not line or not comments.attribute or not comments.attribute.match(source[previous : line - 1].strip()):
             break
-        line = above
+        line = previous
     return line
 
 
@@ -208,35 +208,36 @@ def _last_line(text: bytes) -> bytes:
     return text[text.rfind(b"\n") + 1 :].strip()
 
 
-def _block(above: bytes, opening: bytes, closing: bytes) -> tuple[int, bytes]:
+def _block(before: bytes, opening: bytes, closing: bytes) -> tuple[int, bytes]:
     """Start and content of the block comment at the end, unless code precedes it on its line."""
-    begin = above.rfind(opening)
-    if begin < 0 or above[above.rfind(b"\n", 0, begin) + 1 : begin].strip():
+    begin = before.rfind(opening)
+    if begin < 0 or before[before.rfind(b"\n", 0, begin) + 1 : begin].strip():
         return -1, b""
-    return begin, above[begin + len(opening) : -len(closing)].lstrip(b"*!|").rstrip(b"*")
+    return begin, before[begin + len(opening) : -len(closing)].lstrip(b"*!|").rstrip(b"*")
 
 
-def _between(above: bytes) -> tuple[int, bytes]:
+def _ruby_block(source: bytes) -> tuple[int, bytes]:
     """Start and content of Ruby's `=begin … =end`; empty if no `=begin` is near."""
-    before, begin, text = above.rpartition(RUBY_BEGIN)
+    before, begin, text = source.rpartition(RUBY_BEGIN)
     return (len(before), text.rpartition(RUBY_END)[0]) if begin else (-1, b"")
 
 
-def _lines(above: bytes, markers: tuple[bytes, ...]) -> tuple[int, bytes]:
+def _lines(before: bytes, markers: tuple[bytes, ...]) -> tuple[int, bytes]:
     """Start and text of the run of comment lines at the end."""
-    found: list[bytes] = []
-    begin = len(above) + 1
-    while begin and len(found) < MAX_LINES:
-        start = above.rfind(b"\n", 0, begin - 1) + 1
-        text = above[start : begin - 1].strip()
+    comment_lines: list[bytes] = []
+    begin = len(before) + 1
+    while begin and len(comment_lines) < MAX_LINES:
+        start = before.rfind(b"\n", 0, begin - 1) + 1
+        text = before[start : begin - 1].strip()
         if not text.startswith(markers):
             break
         begin = start
         marker = next(marker for marker in markers if text.startswith(marker))
-        found.append(text[len(marker) :].lstrip(marker[-1:]).removeprefix(b"!").removeprefix(b" ").removeprefix(b"| "))
-    return (max(0, begin), b"\n".join(reversed(found))) if found else (-1, b"")
+        content = text[len(marker) :].lstrip(marker[-1:])
+        comment_lines.append(content.removeprefix(b"!").removeprefix(b" ").removeprefix(b"| "))
+    return (max(0, begin), b"\n".join(reversed(comment_lines))) if comment_lines else (-1, b"")
 
 
-def _unmarked(line: str, markers: tuple[str, ...]) -> str:
+def _strip_marker(line: str, markers: tuple[str, ...]) -> str:
     marker = next(marker for marker in markers if line.startswith(marker))
     return line[len(marker) :].lstrip(marker[-1]).removeprefix("!").removeprefix(" ").removeprefix("| ")

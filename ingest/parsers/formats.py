@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import orjson
 
-from treeline.ingest.parsers.names import called
+from treeline.ingest.parsers.names import call_name
 
 # Small enough to read at a glance, and for an encoder to take in whole.
 MAX_LINES = 60
@@ -50,18 +50,18 @@ def blocks(language: str, text: str, file: str, first_line: int = 1) -> Iterator
     if len(text) > MAX_TEXT and language not in DOCUMENTS and language != "jupyter":
         # Data: its start is enough to find it.
         lead = text[:MAX_CHARACTERS]
-        found = iter((Block("file", file, lead, first_line, first_line + len(lines) - 1),))
+        result = iter((Block("file", file, lead, first_line, first_line + len(lines) - 1),))
     elif language == "jupyter":
-        found = _cells(text, file, len(lines))
+        result = _cells(text, file, len(lines))
     elif language in DOCUMENTS:
-        found = _sections(DOCUMENTS[language](_readable(lines)), lines, file)
-    elif language in BRACED:
-        found = _braced(language, lines, file)
-    elif language in KEYED:
-        found = _keyed(KEYED[language](_readable(lines)), lines, file)
+        result = _sections(DOCUMENTS[language](_readable(lines)), lines, file)
+    elif language in DEFINITIONS:
+        result = _definitions(language, lines, file)
+    elif language in KEYS:
+        result = _keys(KEYS[language](_readable(lines)), lines, file)
     else:
-        found = _pieces("file", file, lines, 0, len(lines), first_line)
-    for _, block in zip(range(MAX_BLOCKS), found, strict=False):
+        result = _pieces("file", file, lines, 0, len(lines), first_line)
+    for _, block in zip(range(MAX_BLOCKS), result, strict=False):
         yield block
 
 
@@ -106,7 +106,7 @@ def _sections(headings: list[Heading], lines: list[str], file: str) -> Iterator[
         yield from _pieces("section", " > ".join(names), lines, start, end, doc=True)
 
 
-def _keyed(keys: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
+def _keys(keys: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
     """One unit for a small file; for a larger one, a unit for the file with its keys, and one for each key."""
     if len(lines) <= WHOLE_LINES or not keys:
         yield from _pieces("config", file, lines, 0, len(lines))
@@ -118,21 +118,21 @@ def _keyed(keys: list[Heading], lines: list[str], file: str) -> Iterator[Block]:
         yield from _pieces("config", name, lines, start, end)
 
 
-def _braced(language: str, lines: list[str], file: str) -> Iterator[Block]:
+def _definitions(language: str, lines: list[str], file: str) -> Iterator[Block]:
     """Functions and classes, each from the line that starts it to the closing brace at the same indentation.
 
     For languages whose tree-sitter grammar is unusable: Groovy's has no functions, Perl's scanner can hang.
     """
-    definition = BRACED[language]
+    definition = DEFINITIONS[language]
     pod = _Pod(lines) if language == "perl" else None
     rest: list[tuple[int, int]] = []
     signatures: list[str] = []
     at, owners = 0, list[tuple[int, str]]()
     for number, line in enumerate(lines):
-        found = definition.match(line) if len(line) <= MAX_LINE else None
-        if found is None or (pod is not None and number in pod.lines):
+        match = definition.match(line) if len(line) <= MAX_LINE else None
+        if match is None or (pod is not None and number in pod.lines):
             continue
-        parts = found.groupdict()
+        parts = match.groupdict()
         while owners and owners[-1][0] <= number:
             owners.pop()
         if parts.get("package"):  # up to the next one
@@ -148,36 +148,36 @@ def _braced(language: str, lines: list[str], file: str) -> Iterator[Block]:
             or (parts.get("constructor") and parts["constructor"] != owner.rpartition(".")[2])
         ):
             continue
-        end = _closing(lines, number, len(found["indent"]))
+        end = _closing(lines, number, len(match["indent"]))
         name = name.strip("\"'")
         # Perl's packages do not nest.
-        qualified = f"{owner}.{name}" if owner and not (pod is not None and kind == "class") else name
+        full_name = f"{owner}.{name}" if owner and not (pod is not None and kind == "class") else name
         start, floor = number, max(at, int(lines[0].startswith("#!")))
         while start > floor and lines[start - 1].lstrip().startswith(("#", "//", "*", "/*", "@")):
             start -= 1
-        above = (one for one in lines[start:number] if not one.lstrip().startswith("@"))
-        doc = "\n".join(re.sub(r"^\s*(?:#+|//+|/?\*+/?) ?|\*/\s*$", "", one) for one in above).strip()
+        before = (one for one in lines[start:number] if not one.lstrip().startswith("@"))
+        doc = "\n".join(re.sub(r"^\s*(?:#+|//+|/?\*+/?) ?|\*/\s*$", "", one) for one in before).strip()
         if pod is not None and not doc:
             doc = pod.docs.get(name, "")
         signatures.append(line.rstrip(" {"))
         if kind == "class":
-            owners.append((end, qualified))
-            yield Block(kind, qualified, line.strip(), number + 1, end, doc, line.strip())
+            owners.append((end, full_name))
+            yield Block(kind, full_name, line.strip(), number + 1, end, doc, line.strip())
             continue
         rest.append((at, start))
         at = end
         text = "\n".join(lines[number:end])
-        yield Block("method" if owner else kind, qualified, text, number + 1, end, doc, text)
+        yield Block("method" if owner else kind, full_name, text, number + 1, end, doc, text)
     rest.append((at, len(lines)))
     top = "\n".join(text for start, end in rest if (text := "\n".join(lines[start:end]).strip("\n")))
-    shown = "\n".join((*signatures, top[: 2 * MAX_CHARACTERS]))
+    content = "\n".join((*signatures, top[: 2 * MAX_CHARACTERS]))
     about = pod.docs.get("NAME", "") if pod is not None else ""
-    yield Block("file", file, shown, 1, len(lines), about, shown if about else "")
+    yield Block("file", file, content, 1, len(lines), about, content if about else "")
 
 
 def _block_name(parts: dict[str, str | None]) -> str:
     """A constructor, or a block that a call takes: `stage('Build') {`."""
-    return parts.get("constructor") or called(parts.get("callee") or "", parts.get("argument") or "")
+    return parts.get("constructor") or call_name(parts.get("callee") or "", parts.get("argument") or "")
 
 
 class _Pod:
@@ -186,15 +186,15 @@ class _Pod:
     def __init__(self, lines: list[str]) -> None:
         self.lines: set[int] = set()
         self.docs: dict[str, str] = {}
-        name, text, inside, ended = "", list[str](), False, False
+        name, text, inside, is_over = "", list[str](), False, False
         for number, line in enumerate(lines):
-            ended = ended or line.rstrip() in ("__END__", "__DATA__")
+            is_over = is_over or line.rstrip() in ("__END__", "__DATA__")
             if command := POD.match(line):
                 self._keep(name, text)
                 heading = POD_NAME.search(command[2])
                 name, text, inside = heading[1] if heading else "", [], command[1] != "cut"
                 self.lines.add(number)
-            elif inside or ended:
+            elif inside or is_over:
                 self.lines.add(number)
                 text.append(line)
         self._keep(name, text)
@@ -228,10 +228,10 @@ def _pieces(
         text = "\n".join(line.rstrip() for line in lines[first:last])
         if not text.strip():
             continue
-        shown = name if number == 0 else f"{name}:{first + first_line}"
+        title = name if number == 0 else f"{name}:{first + first_line}"
         head, _, body = text.partition("\n")
         prose, code = (body.strip(), head) if doc and number == 0 and body.strip() else (text if doc else "", "")
-        yield Block(kind, shown, text[: 4 * MAX_CHARACTERS], first + first_line, last + first_line - 1, prose, code)
+        yield Block(kind, title, text[: 4 * MAX_CHARACTERS], first + first_line, last + first_line - 1, prose, code)
 
 
 def _spans(lines: list[str], start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -266,12 +266,12 @@ MARKUP = re.compile(r"<[^>]+>|[*_`]{1,3}|!?\[([^\]]*)\]\([^)]*\)|\{#[^}]*\}")
 
 
 def _title(text: str) -> str:
-    plain = MARKUP.sub(lambda found: found[1] or "", text).strip()
+    plain = MARKUP.sub(lambda match: match[1] or "", text).strip()
     return " ".join(plain.split())[:MAX_HEADING] or text.strip()[:MAX_HEADING]
 
 
 def _markdown(lines: list[str]) -> list[Heading]:
-    found: list[Heading] = []
+    headings: list[Heading] = []
     fence = ""
     start = _front_matter(lines)
     for number in range(start, len(lines)):
@@ -286,12 +286,12 @@ def _markdown(lines: list[str]) -> list[Heading]:
             continue
         if heading := ATX.match(line):
             if heading[2]:
-                found.append((number, len(heading[1]), _title(heading[2])))
+                headings.append((number, len(heading[1]), _title(heading[2])))
         elif number > start and (under := SETEXT.match(line)) and len(under[1]) >= 3:
             before = lines[number - 1]
             if before.strip() and not before.startswith(("    ", "-", "*", ">", "|", "#")) and "|" not in before:
-                found.append((number - 1, 1 if under[1][0] == "=" else 2, _title(before)))
-    return found
+                headings.append((number - 1, 1 if under[1][0] == "=" else 2, _title(before)))
+    return headings
 
 
 def _front_matter(lines: list[str]) -> int:
@@ -305,7 +305,7 @@ ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 
 def _rest(lines: list[str]) -> list[Heading]:
     """reStructuredText: a title is underlined with punctuation of its length; levels are in order of first use."""
-    found: list[Heading] = []
+    headings: list[Heading] = []
     levels: list[str] = []
     for number in range(1, len(lines)):
         mark, title = ADORNMENT.match(lines[number]), lines[number - 1]
@@ -317,36 +317,36 @@ def _rest(lines: list[str]) -> list[Heading]:
         style = mark[1] * (2 if over else 1)
         if style not in levels:
             levels.append(style)
-        found.append((number - 2 if over else number - 1, levels.index(style) + 1, _title(title)))
-    return found
+        headings.append((number - 2 if over else number - 1, levels.index(style) + 1, _title(title)))
+    return headings
 
 
-def _marked(pattern: str) -> Callable[[list[str]], list[Heading]]:
+def _by_mark(pattern: str) -> Callable[[list[str]], list[Heading]]:
     """Headings whose level is the number of repeated signs: `== Title`, `** Title`."""
-    compiled = re.compile(pattern)
+    expression = re.compile(pattern)
 
     def headings(lines: list[str]) -> list[Heading]:
-        matches = ((number, compiled.match(line)) for number, line in enumerate(lines))
-        return [(number, len(found[1]), _title(found[2])) for number, found in matches if found]
+        matches = ((number, expression.match(line)) for number, line in enumerate(lines))
+        return [(number, len(match[1]), _title(match[2])) for number, match in matches if match]
 
     return headings
 
 
-def _named(pattern: str) -> Callable[[list[str]], list[Heading]]:
+def _by_name(pattern: str) -> Callable[[list[str]], list[Heading]]:
     """Lines that start a unit, named by the first group that matched. Comments above it belong to it."""
-    compiled = re.compile(pattern)
+    expression = re.compile(pattern)
 
     def keys(lines: list[str]) -> list[Heading]:
-        found: list[Heading] = []
+        headings: list[Heading] = []
         for number, line in enumerate(lines):
-            if match := compiled.match(line):
+            if match := expression.match(line):
                 start = number
-                floor = found[-1][0] + 1 if found else 0
+                floor = headings[-1][0] + 1 if headings else 0
                 while start > floor and lines[start - 1].lstrip().startswith(("#", "//", "--", ";", "/*", "* ", "*/")):
                     start -= 1
                 name = next((group for group in match.groups() if group), match[0])
-                found.append((start, 1, name.strip().strip("\"'`")[:MAX_HEADING]))
-        return found
+                headings.append((start, 1, name.strip().strip("\"'`")[:MAX_HEADING]))
+        return headings
 
     return keys
 
@@ -356,20 +356,20 @@ JSON_KEY = re.compile(r'^([ \t]*)"((?:[^"\\]|\\.)+)"\s*:')
 
 def _json(lines: list[str]) -> list[Heading]:
     """The keys with the least indentation."""
-    found = [(number, len(key[1]), key[2]) for number, line in enumerate(lines) if (key := JSON_KEY.match(line))]
-    outermost = min((depth for _, depth, _ in found), default=0)
-    return [(number, 1, key[:MAX_HEADING]) for number, depth, key in found if depth == outermost]
+    keys = [(number, len(key[1]), key[2]) for number, line in enumerate(lines) if (key := JSON_KEY.match(line))]
+    outermost = min((depth for _, depth, _ in keys), default=0)
+    return [(number, 1, key[:MAX_HEADING]) for number, depth, key in keys if depth == outermost]
 
 
 DOCUMENTS: dict[str, Callable[[list[str]], list[Heading]]] = {
     "markdown": _markdown,
     "restructuredtext": _rest,
-    "asciidoc": _marked(r"(={1,6})[ \t]+(\S.*)$"),
-    "org": _marked(r"(\*{1,6})[ \t]+(\S.*)$"),
-    "latex": _named(r"\\(?:chapter|section|subsection|subsubsection)\*?\{([^}]*)\}"),
-    "typst": _marked(r"(={1,6})[ \t]+(\S.*)$"),
+    "asciidoc": _by_mark(r"(={1,6})[ \t]+(\S.*)$"),
+    "org": _by_mark(r"(\*{1,6})[ \t]+(\S.*)$"),
+    "latex": _by_name(r"\\(?:chapter|section|subsection|subsubsection)\*?\{([^}]*)\}"),
+    "typst": _by_mark(r"(={1,6})[ \t]+(\S.*)$"),
 }
-BRACED = {
+DEFINITIONS = {
     "perl": re.compile(
         r"(?P<indent>\s*)(?:(?:sub|method|fun)\s+(?P<name>[\w:']++)(?!\s*;)|package\s+(?P<type>[\w:]+)[^;]*\{"
         r"|package\s+(?P<package>[\w:]+)[^;{]*;|(?P<callee>subtest|test)\s+(?P<argument>\"[^\"]+\"|'[^']+')\s*=>\s*sub\b)"
@@ -384,21 +384,21 @@ BRACED = {
         r"|(?:tasks\.)?(?P<callee>register|stage|task)\s*\(?\s*(?P<argument>\"[^\"]+\"|'[^']+'|(?<=task )\w+)[^{}]*\{)"
     ),
 }
-KEYED: dict[str, Callable[[list[str]], list[Heading]]] = {
-    "toml": _named(r"\[\[?([^\]]+)\]\]?\s*(?:#.*)?$"),
-    "ini": _named(r"\[([^\]]+)\]\s*$"),
+KEYS: dict[str, Callable[[list[str]], list[Heading]]] = {
+    "toml": _by_name(r"\[\[?([^\]]+)\]\]?\s*(?:#.*)?$"),
+    "ini": _by_name(r"\[([^\]]+)\]\s*$"),
     "properties": lambda lines: [],
-    "yaml": _named(r"(?!---)([\w\"'./@$-][^#:\n]*):(?:\s|$)"),
+    "yaml": _by_name(r"(?!---)([\w\"'./@$-][^#:\n]*):(?:\s|$)"),
     "json": _json,
-    "dockerfile": _named(r"(?i)(FROM\s+\S.*)$"),
-    "makefile": _named(r"([\w./%$(){}-][^:=#\n\t]*?)\s*::?(?![:=])|(?:define)\s+(\w+)"),
-    "cmake": _named(r"(?i)(?:function|macro|add_library|add_executable|project)\s*\(\s*([\w.:${}-]+)"),
-    "sql": _named(
+    "dockerfile": _by_name(r"(?i)(FROM\s+\S.*)$"),
+    "makefile": _by_name(r"([\w./%$(){}-][^:=#\n\t]*?)\s*::?(?![:=])|(?:define)\s+(\w+)"),
+    "cmake": _by_name(r"(?i)(?:function|macro|add_library|add_executable|project)\s*\(\s*([\w.:${}-]+)"),
+    "sql": _by_name(
         r"(?i)\s*(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?(?:\w+\s+)*?(?:TABLE|VIEW|FUNCTION|PROCEDURE|TRIGGER|INDEX|TYPE|"
         r"SEQUENCE|SCHEMA|DATABASE|MATERIALIZED\s+VIEW|DOMAIN|AGGREGATE|POLICY|ROLE|EXTENSION|RULE|MACRO)\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"`\[\]]+)"
         r"|\s*((?:INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+[\w.\"`]+)|--\s*name:\s*(\w+)"
     ),
-    "html": _named(
+    "html": _by_name(
         r"(?i)\s*(?:\{%-?\s*(?:block|macro)\s+(\w+)|<template[^>]*name=\"([^\"]+)\"|\{\{-?\s*define\s+\"([^\"]+)\""
         r"|<(?:section|form|table|nav|main|header|footer|article)\b[^>]*\bid=\"([^\"]+)\")"
     ),

@@ -1,4 +1,4 @@
-"""How a language is described to the parser: a tree-sitter grammar, one query, and hooks for the rest."""
+"""The description of a language for the parser: a tree-sitter grammar, one query, and hooks for the rest."""
 
 from __future__ import annotations
 
@@ -33,10 +33,17 @@ def field_name(node: Node) -> str:
 
 def child_of(node: Node, step: str) -> Node | None:
     """The child with this field name, or else the first of this type."""
-    found = node.child_by_field_name(step)
-    if found is None:
-        found = next((child for child in node.named_children if child.type == step), None)
-    return found
+    child = node.child_by_field_name(step)
+    if child is None:
+        child = next((one for one in node.named_children if one.type == step), None)
+    return child
+
+
+def descend(node: Node | None, steps: Iterable[str]) -> Node | None:
+    """The descendant that one step (`child_of`) after the other leads to."""
+    for step in steps:
+        node = child_of(node, step) if node is not None else None
+    return node
 
 
 def nth(node: Node | None, index: int) -> Node | None:
@@ -52,7 +59,7 @@ def same_name(name: str) -> str:
     return name
 
 
-def implemented(name: str) -> str:
+def implementation(name: str) -> str:
     """The type that a name such as `Display for Queue` adds members to."""
     return name.rpartition(FOR)[2]
 
@@ -85,10 +92,34 @@ def whole(node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
 
 
+def blank_second(match: re.Match[bytes]) -> bytes:
+    """The first group of a match, and spaces in the place of the second."""
+    return match[1] + b" " * len(match[2])
+
+
 def field_body(node: Node) -> int:
     """The byte where the body starts; 0 if the grammar has no field for it."""
     body = node.child_by_field_name("body")
     return body.start_byte if body is not None else 0
+
+
+def body_at(*steps: str) -> Callable[[Node], int]:
+    """A `body_of` for a body that is the first of these children (`child_of`)."""
+
+    def body_of(node: Node) -> int:
+        return next((body.start_byte for step in steps if (body := child_of(node, step)) is not None), 0)
+
+    return body_of
+
+
+def up_to_name(*calls: str) -> Callable[[Node], tuple[int, int]]:
+    """A `target_of` for calls of these types, whose field `name` is followed by the arguments."""
+
+    def target_of(node: Node) -> tuple[int, int]:
+        name = node.child_by_field_name("name") if node.type in calls else None
+        return node.start_byte, (name or node).end_byte
+
+    return target_of
 
 
 @frozen(kw_only=True, eq=False)
@@ -176,14 +207,11 @@ class Grammar:
     def line_comment(self) -> str:
         return min(self.comments.line, key=len).decode() if self.comments.line else "//"
 
-    def named(self, node: Node) -> str:
+    def definition_name(self, node: Node) -> str:
         """The name of a definition by the grammar's table."""
         if self.name_of is not None:
             return self.name_of(node)
-        found: Node | None = node
-        for step in self.names.get(node.type, ("name",)):
-            found = child_of(found, step) if found is not None else None
-        return text_of(found)
+        return text_of(descend(node, self.names.get(node.type, ("name",))))
 
     def doc(self, node: Node, source: bytes) -> Doc:
         """The docstring of a definition."""

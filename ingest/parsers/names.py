@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 SEPARATORS = re.compile(r"\?->|->|::|\?\.|&\.|!\.|\\")
 SPACE = re.compile(r"\s+")
-DOTTED = re.compile(r"[\w$@]+[?!]?(?:\.[\w$@]+[?!]?)*")
+DOTTED_NAME = re.compile(r"[\w$@]+[?!]?(?:\.[\w$@]+[?!]?)*")
 PART = re.compile(r"[\w$@]+[?!]?")
 # Stands for a receiver that is an expression, not a name: `make().close()` refers to `?.close`.
 UNKNOWN = "?"
@@ -15,7 +16,7 @@ UNKNOWN = "?"
 MAX_TARGET = 200
 MAX_CHAIN = 1_000  # bytes of a chain, including the arguments of its calls
 # Cached names: about 20 MB.
-REMEMBERED = 100_000
+CACHE_SIZE = 100_000
 
 # Every part runs in linear time, even on input that opens strings or comments again and again and never closes them: no
 # string starts after a backslash, as in a long run of `\"`, and an unclosed block comment extends to the end.
@@ -25,12 +26,12 @@ PROSE = re.compile(r"\w+|[^\w\s]")
 PARAGRAPH = re.compile(r"\r?\n[ \t]*\r?\n")
 
 
-def dotted(text: str) -> str:
+def dotted_name(text: str) -> str:
     """A name with dots between its parts, and `?` for a receiver that is not a name; empty if there is no name."""
-    if DOTTED.fullmatch(text):
+    if DOTTED_NAME.fullmatch(text):
         return text
     text = SPACE.sub("", SEPARATORS.sub(".", text)).strip(".")
-    if DOTTED.fullmatch(text):
+    if DOTTED_NAME.fullmatch(text):
         return text
     _, dot, last = text.rpartition(".")
     return f"{UNKNOWN}.{last}" if dot and PART.fullmatch(last) else ""
@@ -50,7 +51,7 @@ def chain(text: str) -> str:
 
     `?.close` if the receiver is any other expression; empty if there is no name.
     """
-    if DOTTED.fullmatch(text):
+    if DOTTED_NAME.fullmatch(text):
         return text
     shorter = TEXT_PART.sub('"', text)
     for _ in range(MAX_BRACKETS):
@@ -62,40 +63,33 @@ def chain(text: str) -> str:
         shorter = TYPE_ARGUMENTS.sub("", shorter)
     shorter = AROUND.sub("", shorter.strip())
     shorter = SPACE.sub("", SEPARATORS.sub(".", shorter)).strip(".")
-    found = shorter.replace("\x01\x03", "\x01").replace("\x01", "()").replace("\x02", "[]")
-    return found if CHAIN.fullmatch(found) else dotted(text)
+    result = shorter.replace("\x01\x03", "\x01").replace("\x01", "()").replace("\x02", "[]")
+    return result if CHAIN.fullmatch(result) else dotted_name(text)
 
 
-class _Names(dict[bytes, str]):
-    """Caches the dotted form of each name, because source code repeats its names."""
+class _Cache(dict[bytes, str]):
+    """Caches a form of each name, because source code repeats its names."""
+
+    def __init__(self, make: Callable[[str], str]) -> None:
+        self.make = make
 
     def __missing__(self, raw: bytes) -> str:
-        if len(self) >= REMEMBERED:
+        if len(self) >= CACHE_SIZE:
             self.clear()
-        name = self[raw] = dotted(raw.decode("utf-8", "replace"))
+        name = self[raw] = self.make(raw.decode("utf-8", "replace"))
         return name
 
 
-class _Chains(_Names):
-    """Caches the chain of each name."""
-
-    def __missing__(self, raw: bytes) -> str:
-        if len(self) >= REMEMBERED:
-            self.clear()
-        name = self[raw] = chain(raw.decode("utf-8", "replace"))
-        return name
+_names, _chains = _Cache(dotted_name), _Cache(chain)
 
 
-_names, _chains = _Names(), _Chains()
-
-
-def target(source: bytes, start: int, end: int, *, chained: bool = False) -> str:
+def target(source: bytes, start: int, end: int, *, is_chain: bool = False) -> str:
     """The dotted name or the chain in these bytes of the source; of a very long one only the last part."""
     if end - start <= MAX_TARGET:
-        return (_chains if chained else _names)[source[start:end]]
-    if chained and end - start <= MAX_CHAIN:
+        return (_chains if is_chain else _names)[source[start:end]]
+    if is_chain and end - start <= MAX_CHAIN:
         return chain(source[start:end].decode("utf-8", "replace"))
-    name = dotted(source[end - MAX_TARGET : end].decode("utf-8", "replace"))
+    name = dotted_name(source[end - MAX_TARGET : end].decode("utf-8", "replace"))
     return f"{UNKNOWN}.{name.rpartition('.')[2]}" if name else ""
 
 
@@ -104,10 +98,10 @@ ARGUMENT = re.compile(r"[^\w/ :*@-]+")
 MAX_ARGUMENT = 60
 
 
-def called(callee: str, argument: str) -> str:
+def call_name(callee: str, argument: str) -> str:
     """The name of a block that a call takes, such as a test or a route: `it("adds one") do` → `it(adds one)`."""
-    shown = " ".join(ARGUMENT.sub(" ", argument).split())[:MAX_ARGUMENT]
-    return f"{callee}({shown})" if shown else ""
+    text = " ".join(ARGUMENT.sub(" ", argument).split())[:MAX_ARGUMENT]
+    return f"{callee}({text})" if text else ""
 
 
 @cache

@@ -16,8 +16,8 @@ from tree_sitter import Node
 from treeline.corpus.frozen import frozen
 from treeline.graph.references import MAKES, PRIVATE, Import, Reference, Relation, Symbol, SymbolKind, Typing
 from treeline.ingest.parsers.captures import (
-    BROKEN,
     DEFINITIONS,
+    ERROR,
     HEAD,
     RELATION_OF,
     captures_of,
@@ -45,7 +45,7 @@ SELF = frozenset({"self", "cls", "this", "$this"})
 NO_VALUE = frozenset({"None", "null", "nil", "undefined", "nullptr", "NULL"})
 FIRST_NAME = re.compile(r"[^.(\[]+")
 # Captures that do not count if the name is a local variable of the same function.
-SHADOWED = frozenset({"bare", "uses"})
+BARE_NAMES = frozenset({"bare", "uses"})
 # Code that people write is nested less deeply; generated input could make names of megabytes.
 MAX_DEPTH = 100
 EXPORTS = "exports"
@@ -135,11 +135,11 @@ class _Sweep:
         tail = grammar.end_of(node) if is_function else node
         first, last = node.start_point.row + 1, _last_line(tail)
         own_scope = grammar.scope_of(name)
-        qualified = f"{owner}.{own_scope}" if owner else own_scope
+        full_name = f"{owner}.{own_scope}" if owner else own_scope
         if own_scope != name:
             owner = ""
         else:
-            name = qualified
+            name = full_name
         if capture in SYMBOL_OF:
             self.symbols.append(Symbol(name, SYMBOL_OF[capture], first, last))
             if SYMBOL_OF[capture] == "function":
@@ -153,7 +153,7 @@ class _Sweep:
             if is_function and owner and not (scopes and scopes[-1].is_function):
                 kind = "method"
             if grammar.merges and is_function and self._continues(name, grammar.clause_of(node), tail.end_byte, last):
-                scopes.append(_Scope(node.end_byte, qualified, True, True, marks=self.definitions[-1].marks))
+                scopes.append(_Scope(node.end_byte, full_name, True, True, marks=self.definitions[-1].marks))
                 return
             body = grammar.body_of(node) if capture != "constant" else 0
             doc = grammar.doc(node, self.source)
@@ -163,15 +163,15 @@ class _Sweep:
             if is_function:
                 marks = Marks(grammar.name, name, self.source, start, end, body, kind == "method")
                 self._decorate(marks)
-            self.definitions.append(Definition(kind, name, first, last, start, end, doc, body, owner, qualified, marks))
+            self.definitions.append(Definition(kind, name, first, last, start, end, doc, body, owner, full_name, marks))
         elif capture == "signature" and name not in self.signatures:
             doc = grammar.doc(node, self.source)
             start, end = node.start_byte, node.end_byte
-            self.signatures[name] = Definition("function", name, first, last, start, end, doc, 0, owner, qualified)
+            self.signatures[name] = Definition("function", name, first, last, start, end, doc, 0, owner, full_name)
         if capture != "constant":
-            closed = is_function and last - first < grammar.inner_after
+            is_opaque = is_function and last - first < grammar.inner_after
             receiver = grammar.receiver_of(node) if is_function else ""
-            scopes.append(_Scope(node.end_byte, qualified, is_function, closed, receiver, marks=marks))
+            scopes.append(_Scope(node.end_byte, full_name, is_function, is_opaque, receiver, marks=marks))
 
     def mark(self, kind: str, start: int, end: int) -> None:
         """Record a statement for the shape of the function around it."""
@@ -202,7 +202,7 @@ class _Sweep:
 
     def refer(self, capture: str, node: Node) -> None:
         start, end = self.grammar.target_of(node)
-        name = self._own(target(self.source, start, end, chained=True))
+        name = self._own(target(self.source, start, end, is_chain=True))
         if capture in CALLS and self.scopes and self.scopes[-1].marks is not None:
             self.scopes[-1].marks.calls.append((name, start, end))
         if capture == "made" and name:
@@ -229,45 +229,45 @@ class _Sweep:
         """Record the value of a name: a local variable, a field of the class, or a module's variable."""
         if value in NO_VALUE:
             return
-        value = self.resolved(self._own(value), self.scopes) if value else ""
+        value = self.resolve(self._own(value), self.scopes) if value else ""
         # The result of a call is known; the function that a variable holds is not.
         if value.startswith("?"):
             value = ""
         if name.startswith("self."):
             owner = next((scope.name for scope in reversed(self.scopes) if not scope.is_function), "")
             if owner:
-                self._hold(self.types, f"{owner}.{name[5:]}", value, declared=True)
+                self._hold(self.types, f"{owner}.{name[5:]}", value, is_type=True)
         elif not self.scopes:
             self._hold(self.types, name, value)
         elif self.scopes[-1].is_function:
             self._hold(self.scopes[-1].values, name, value)
         else:
-            self._hold(self.types, f"{self.scope}.{name}", value, declared=True)
+            self._hold(self.types, f"{self.scope}.{name}", value, is_type=True)
 
     @staticmethod
-    def _hold(values: dict[str, str], name: str, value: str, *, declared: bool = False) -> None:
+    def _hold(values: dict[str, str], name: str, value: str, *, is_type: bool = False) -> None:
         """Keep a value, or none if there are several. A field's declared type wins over assignments."""
         before = values.get(name)
-        if before is None or (declared and value.startswith(":") and not before.startswith(":")):
+        if before is None or (is_type and value.startswith(":") and not before.startswith(":")):
             values[name] = value
-        elif before != value and not (declared and before.startswith(":")):
+        elif before != value and not (is_type and before.startswith(":")):
             values[name] = ""
 
-    def resolved(self, name: str, scopes: Sequence[_Scope], *, is_call: bool = False) -> str:
+    def resolve(self, name: str, scopes: Sequence[_Scope], *, is_call: bool = False) -> str:
         """A name with a local variable replaced by its value, `?` if that is not known."""
         first = FIRST_NAME.match(name)
-        held = self._held(first[0], scopes) if first is not None else None
-        if first is None or held is None:
+        value = self._value_of(first[0], scopes) if first is not None else None
+        if first is None or value is None:
             return name
         rest = name[first.end() :]
-        if not rest and is_call and (held.endswith((")", "]")) or held.startswith(":")):
+        if not rest and is_call and (value.endswith((")", "]")) or value.startswith(":")):
             return ""  # this calls the variable's value, not a function of the same name
-        if not held:
+        if not value:
             return f"?{rest}" if "." in rest else ""
-        return held + rest
+        return value + rest
 
     @staticmethod
-    def _held(name: str, scopes: Sequence[_Scope]) -> str | None:
+    def _value_of(name: str, scopes: Sequence[_Scope]) -> str | None:
         for scope in reversed(scopes):
             if scope.is_function and name in scope.values:
                 return scope.values[name]
@@ -275,35 +275,37 @@ class _Sweep:
 
     def all_definitions(self) -> tuple[Definition, ...]:
         """All definitions in file order. A function that is only declared is one too, if no class has it."""
-        defined = {one.name for one in self.definitions}
-        declared = [one for one in self.signatures.values() if not one.owner and one.name not in defined]
-        return tuple(sorted((*self.definitions, *declared), key=_first_byte) if declared else self.definitions)
+        names = {one.name for one in self.definitions}
+        bare_signatures = [one for one in self.signatures.values() if not one.owner and one.name not in names]
+        if not bare_signatures:
+            return tuple(self.definitions)
+        return tuple(sorted((*self.definitions, *bare_signatures), key=_first_byte))
 
     def all_references(self) -> Iterator[Reference]:
         """Every reference once, with local variables replaced by their values or left out."""
-        seen: set[tuple[Relation, str, str]] = set()
+        known: set[tuple[Relation, str, str]] = set()
         for (capture, _, _), (reference, scopes) in self.references.items():
             name = reference.target
             first = name.partition(".")[0]
-            if capture in SHADOWED:
-                if self._held(first, scopes) is not None:
+            if capture in BARE_NAMES:
+                if self._value_of(first, scopes) is not None:
                     continue
             else:
                 is_call = reference.relation == "calls"
                 if not (is_call and self.grammar.calls_no_variables and name.isidentifier()):
-                    name = self.resolved(name, scopes, is_call=is_call)
+                    name = self.resolve(name, scopes, is_call=is_call)
             key = (reference.relation, reference.source, name)
-            if name and key not in seen:
-                seen.add(key)
+            if name and key not in known:
+                known.add(key)
                 yield reference if name == reference.target else reference._replace(target=name)
 
 
-def functions_in(grammar: Grammar, captured: Node) -> Iterator[tuple[Node, str]]:
+def functions_in(grammar: Grammar, node: Node) -> Iterator[tuple[Node, str]]:
     """The functions that a captured node defines, with their names."""
     if grammar.functions_of is None:
-        yield captured, grammar.named(captured)
+        yield node, grammar.definition_name(node)
     else:
-        yield from grammar.functions_of(captured)
+        yield from grammar.functions_of(node)
 
 
 def _last_line(node: Node) -> int:
@@ -322,19 +324,19 @@ def _start(node: Node) -> int:
 
 def _definitions(grammar: Grammar, captures: dict[str, list[Node]]) -> Iterator[tuple[str, Node, str]]:
     """Every definition once: capture, node and name."""
-    seen: set[int] = set()
+    starts: set[int] = set()
     for kind in DEFINITIONS:
         # In file order: a call that names its callback comes before the callback.
-        for captured in sorted(captures.get(kind, ()), key=_start):
+        for capture in sorted(captures.get(kind, ()), key=_start):
             if kind == "function":
-                found = functions_in(grammar, captured)
+                pairs = functions_in(grammar, capture)
             elif kind == "constant" and grammar.constants_of is not None:
-                found = iter(grammar.constants_of(captured))
+                pairs = iter(grammar.constants_of(capture))
             else:
-                found = iter(((captured, grammar.named(captured)),))
-            for node, name in found:
-                if name and node.id not in seen:
-                    seen.add(node.id)
+                pairs = iter(((capture, grammar.definition_name(capture)),))
+            for node, name in pairs:
+                if name and node.id not in starts:
+                    starts.add(node.id)
                     yield kind, node, name
 
 
@@ -369,8 +371,8 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
             if name not in SELF:
                 sweep.bind(name, "")
         elif kind == "bind":
-            for bound, value in grammar.bindings_of(node):
-                sweep.bind(bound, value)
+            for variable, value in grammar.bindings_of(node):
+                sweep.bind(variable, value)
         else:
             sweep.imports += grammar.imports_of(node)
     return Outline(
@@ -379,7 +381,7 @@ def outline(grammar: Grammar, source: bytes, stem: str = "") -> Outline:
         tuple(sweep.imports),
         tuple(sweep.all_references()),
         tuple(Typing(name, value) for name, value in sweep.types.items() if value),
-        min((node.start_point.row + 1 for node in captures.get(BROKEN, ())), default=0),
+        min((node.start_point.row + 1 for node in captures.get(ERROR, ())), default=0),
         grammar.file_doc_of(root, source) if grammar.file_doc_of is not None else Doc(""),
     )
 
@@ -410,10 +412,10 @@ def single(grammar: Grammar, source: bytes, func_name: str, first_line: int = 1)
         name,
         grammar.doc(outermost, source) if outermost is not None and not before else NO_DOC,
         symbol,
-        tuple(found for node in sorted(captures.get("import", ()), key=_start) for found in grammar.imports_of(node)),
+        tuple(one for node in sorted(captures.get("import", ()), key=_start) for one in grammar.imports_of(node)),
         tuple(
-            Reference(relation, func_name, written, first_line + node.start_point.row)
-            for (relation, written), (_, node) in _first_of_each(grammar, source, captures)
+            Reference(relation, func_name, text, first_line + node.start_point.row)
+            for (relation, text), (_, node) in _first_of_each(grammar, source, captures)
         ),
         _marks(grammar, source, func_name, captures, outermost),
     )
@@ -436,16 +438,16 @@ def _marks(
         first, last = grammar.target_of(node)
         name = target(source, first, last)
         marks.calls.append((f"self.{own}" if name == receiver + own else name, first, last))
-    for captured in captures.get("function", ()):
-        for node, name in functions_in(grammar, captured):
+    for function in captures.get("function", ()):
+        for node, name in functions_in(grammar, function):
             if outermost is None or node.start_byte > outermost.start_byte:
                 marks.inner.append((name, node.start_byte, node.end_byte))
     return marks
 
 
-def _outermost(grammar: Grammar, captured: Sequence[Node]) -> tuple[Node | None, str]:
-    found = [(node, name) for one in captured for node, name in functions_in(grammar, one) if name]
-    return min(found, key=lambda one: (one[0].start_byte, -one[0].end_byte), default=(None, ""))
+def _outermost(grammar: Grammar, nodes: Sequence[Node]) -> tuple[Node | None, str]:
+    pairs = [(node, name) for one in nodes for node, name in functions_in(grammar, one) if name]
+    return min(pairs, key=lambda one: (one[0].start_byte, -one[0].end_byte), default=(None, ""))
 
 
 def _first_of_each(
@@ -453,24 +455,24 @@ def _first_of_each(
 ) -> list[tuple[tuple[Relation, str], tuple[int, Node]]]:
     """The first occurrence of every relation and name, in text order (captures come in no order)."""
     target_of = grammar.target_of
-    bound = {node.text.decode("utf-8", "replace") for node in captures.get("local", ()) if node.text}
+    local_names = {node.text.decode("utf-8", "replace") for node in captures.get("local", ()) if node.text}
     if "bare" in captures:
-        bound.update(name for node in captures.get("bind", ()) for name, _ in grammar.bindings_of(node))
+        local_names.update(name for node in captures.get("bind", ()) for name, _ in grammar.bindings_of(node))
     first: dict[tuple[Relation, str], tuple[int, Node]] = {}
     for capture, relation in RELATION_OF.items():
-        shadowed = capture in SHADOWED
+        is_bare = capture in BARE_NAMES
         for node in captures.get(capture, ()):
             start, end = target_of(node)
-            written = target(source, start, end)
-            if not written or (shadowed and written.partition(".")[0] in bound):
+            dotted_name = target(source, start, end)
+            if not dotted_name or (is_bare and dotted_name.partition(".")[0] in local_names):
                 continue
-            key = (relation, written)
+            key = (relation, dotted_name)
             known = first.get(key)
             if known is None or start < known[0]:
                 first[key] = (start, node)
     return sorted(first.items(), key=_position)
 
 
-def _position(found: tuple[tuple[Relation, str], tuple[int, Node]]) -> tuple[int, Relation, str]:
-    (relation, written), (start, _) = found
-    return start, relation, written
+def _position(reference: tuple[tuple[Relation, str], tuple[int, Node]]) -> tuple[int, Relation, str]:
+    (relation, text), (start, _) = reference
+    return start, relation, text

@@ -167,57 +167,57 @@ CPP_HEADER = re.compile(
 @cache
 def _files() -> dict[str, tuple[str, str]]:
     """Suffix or file name → language with its dialect, and the module of its grammar ('' for a format)."""
-    found = {
+    files = {
         name: (language, module)
         for module, languages in PROGRAMS.items()
         for language, names in languages.items()
         for name in names.split()
     }
-    found[".m"] = ("objc", "c_family")  # unless it says that it is MATLAB
+    files[".m"] = ("objc", "c_family")  # unless it says that it is MATLAB
     for language, (names, _) in FORMATS.items():
         for name in names.split():
-            found.setdefault(name, (language, ""))
-    return found
+            files.setdefault(name, (language, ""))
+    return files
 
 
-def _named(path: str) -> tuple[str, str] | None:
+def _by_name(path: str) -> tuple[str, str] | None:
     """The entry of a file by its name alone."""
     files = _files()
     name = path[path.rfind("/") + 1 :]
-    found = files.get(name)
-    if found is None:
-        found = files.get(name[name.rfind(".") :].lower()) if "." in name else None
-    if found is None and (stem := name.partition(".")[0]) in ("Dockerfile", "Makefile", "Containerfile"):
-        found = files[stem]
-    return found
+    entry = files.get(name)
+    if entry is None:
+        entry = files.get(name[name.rfind(".") :].lower()) if "." in name else None
+    if entry is None and (stem := name.partition(".")[0]) in ("Dockerfile", "Makefile", "Containerfile"):
+        entry = files[stem]
+    return entry
 
 
 def may_be_read(path: str) -> bool:
     """Whether a file could be text, by its name. If the name says nothing, its content decides later."""
     name = path[path.rfind("/") + 1 :]
-    return _named(path) is not None or name[name.rfind(".") :].lower() not in BINARY
+    return _by_name(path) is not None or name[name.rfind(".") :].lower() not in BINARY
 
 
 def _entry(path: str, head: bytes = b"") -> tuple[str, str] | None:
     if not may_be_read(path) or path[path.rfind("/") + 1 :] in LOCK_FILES:
         return None
-    found = _named(path)
-    if found is not None:
+    entry = _by_name(path)
+    if entry is not None:
         # C, C++ and Objective-C share `.h`: a header is one of the latter two if it has syntax that C lacks.
-        if found[0] == "cpp" and path.endswith(".h") and head:
+        if entry[0] == "cpp" and path.endswith(".h") and head:
             language = "objc" if OBJC_HEADER.search(head) else "cpp" if CPP_HEADER.search(head) else "c"
-            return language, found[1]
-        if found[0] == "objc" and path.endswith(".m") and MATLAB_FILE.search(head) and not OBJC_FILE.search(head):
+            return language, entry[1]
+        if entry[0] == "objc" and path.endswith(".m") and MATLAB_FILE.search(head) and not OBJC_FILE.search(head):
             return "matlab", "scripting"
-        if found[0] == "d" and path.endswith(".d") and NO_D_FILE.search(head):
+        if entry[0] == "d" and path.endswith(".d") and NO_D_FILE.search(head):
             return TEXT, ""
-        return found
+        return entry
     if head.startswith(b"#!") and (mark := SHEBANG.match(head)):
         language = INTERPRETERS.get(mark[1].decode().rstrip("0123456789"), "")
-        found = next((one for one in _files().values() if one[0] == language), None)
-    if found is None and head and not looks_binary(head):
-        found = (TEXT, "")
-    return found
+        entry = next((one for one in _files().values() if one[0] == language), None)
+    if entry is None and head and not looks_binary(head):
+        entry = (TEXT, "")
+    return entry
 
 
 def looks_binary(head: bytes) -> bool:
@@ -236,14 +236,14 @@ def language_of(path: str, head: bytes = b"") -> str | None:
 
     None for files that are not read: binaries and lock files. Text of an unknown kind is `text`.
     """
-    found = _entry(path, head)
-    return found[0].partition(":")[0] if found else None
+    entry = _entry(path, head)
+    return entry[0].partition(":")[0] if entry else None
 
 
 def grammar_of(path: str, head: bytes = b"") -> Grammar | None:
     """The grammar that parses a file; None for files that are not read."""
-    found = _entry(path, head)
-    return _grammar(*found) if found else None
+    entry = _entry(path, head)
+    return _grammar(*entry) if entry else None
 
 
 @cache
@@ -255,47 +255,34 @@ def _grammar(language: str, module: str) -> Grammar:
     return next(one for one in grammars if one.name == name and (not dialect or one.pack == dialect))
 
 
-class _Grammars(Mapping[str, Grammar]):
-    """The grammar of each programming language by name, loaded on first access."""
+class _Lazy(Mapping[str, Grammar]):
+    """Grammars by language or suffix, each loaded on first access."""
 
-    def __getitem__(self, name: str) -> Grammar:
-        for module, languages in PROGRAMS.items():
-            if name in languages:
-                return _grammar(name, module)
-        raise KeyError(name)
+    def __init__(self, entries: Mapping[str, tuple[str, str]]) -> None:
+        self._entries = entries
 
-    def __contains__(self, name: object) -> bool:
-        return any(name in languages for languages in PROGRAMS.values())
+    def __getitem__(self, key: str) -> Grammar:
+        return _grammar(*self._entries[key])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
 
     def __iter__(self) -> Iterator[str]:
-        return (name for languages in PROGRAMS.values() for name in languages if ":" not in name)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._entries)
 
 
+@cache
 def grammars() -> Mapping[str, Grammar]:
-    return _Grammars()
+    """The grammar of each programming language by its name."""
+    return _Lazy({name: (name, module) for module, names in PROGRAMS.items() for name in names if ":" not in name})
 
 
-class _BySuffix(Mapping[str, Grammar]):
-    """The grammar of each suffix, loaded on first access."""
-
-    def __getitem__(self, suffix: str) -> Grammar:
-        return _grammar(*_files()[suffix])
-
-    def __contains__(self, suffix: object) -> bool:
-        return suffix in _files()
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name in _files() if name.startswith("."))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
+@cache
 def by_suffix() -> Mapping[str, Grammar]:
-    return _BySuffix()
+    return _Lazy({name: entry for name, entry in _files().items() if name.startswith(".")})
 
 
 def dialects(language: str) -> tuple[Grammar, ...]:

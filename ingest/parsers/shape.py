@@ -15,7 +15,7 @@ from tree_sitter import Language
 from treeline.corpus import analysis
 
 LOOP, YIELD, AWAIT, RAISE, CATCH = "shape.loop", "shape.yield", "shape.await", "shape.raise", "shape.catch"
-WITH, BRANCH, RETURN, MADE, REGEX = "shape.with", "shape.branch", "shape.return", "shape.made", "shape.regex"
+WITH, BRANCH, RETURN, CREATION, REGEX = "shape.with", "shape.branch", "shape.return", "shape.made", "shape.regex"
 DECORATOR = "shape.decorator"
 NODE_TYPES: dict[str, str] = {
     LOOP: """for_statement while_statement do_statement for_in_statement enhanced_for_statement foreach_statement
@@ -33,7 +33,7 @@ NODE_TYPES: dict[str, str] = {
         case_clause case_statement switch_section switch_entry switch_rule switch_block_statement_group when_entry when
         match_arm match_case expression_case type_case communication_case IfStatement SwitchProng""",
     RETURN: "return_statement return_expression return",
-    MADE: "lambda lambda_expression function_expression arrow_function func_literal closure_expression",
+    CREATION: "lambda lambda_expression function_expression arrow_function func_literal closure_expression",
     REGEX: "regex regex_literal",
     DECORATOR: "decorator annotation marker_annotation attribute_item attribute_list",
 }
@@ -74,9 +74,9 @@ MOST_ARGUMENTS = 2_000  # bytes
 BRACKETS = re.compile(rb"[-=]>|[()\[\]{}<>,]|[^\s()\[\]{}<>,]")
 OPENING, CLOSING = (b"(", b"[", b"{"), (b")", b"]", b"}")
 
-RAISED = re.compile(r"(?:raise|throw)!?[ \t(]+(?:new\s+)?([A-Za-z_$\\][\w.:$\\]*)")
+RAISE_NAME = re.compile(r"(?:raise|throw)!?[ \t(]+(?:new\s+)?([A-Za-z_$\\][\w.:$\\]*)")
 CAUGHT_HEAD = re.compile(r"(?:except|catch|rescue)\b\*?\s*([^{\n]*)")
-CAUGHT = re.compile(r"[A-Za-z_][\w.]*(?:::\w+)*")
+CAUGHT_TYPE = re.compile(r"[A-Za-z_][\w.]*(?:::\w+)*")
 DECORATES = re.compile(r"(?:@|#!?\[|\[)\s*(?:\w+:\s*)?([A-Za-z_][\w.:]*)")
 PARTS = re.compile(r"[.:\\$]+")
 FAULT = re.compile(r"\w+(?:error|exception)")
@@ -153,17 +153,17 @@ CONTEXTS = frozenset({"contextmanager", "asynccontextmanager"})
 def patterns(language: Language, name: str) -> str:
     """The query of a language's shapes: the node types that its grammar has."""
     left_out = OTHERWISE.get(name, frozenset())
-    found = []
+    result = []
     for capture, types in NODE_TYPES.items():
         known = [kind for kind in types.split() if kind not in left_out and language.id_for_node_kind(kind, True)]
         if known:
-            found.append(f"[{' '.join(f'({kind})' for kind in known)}] @{capture}")
-    return "\n".join((*found, MORE.get(name, "")))
+            result.append(f"[{' '.join(f'({kind})' for kind in known)}] @{capture}")
+    return "\n".join((*result, MORE.get(name, "")))
 
 
 @dataclass(slots=True)
 class Marks:
-    """What a parser saw inside one function, in file order: spans of statements, calls, functions inside it."""
+    """The contents of one function, in file order: spans of statements, calls, functions inside it."""
 
     language: str
     name: str
@@ -204,44 +204,45 @@ class Marks:
             yield analysis.COMPLEX
         if branches and returns and self._returns_early(branches, returns):
             yield analysis.EARLY_RETURN
-        if self._makes_functions(returns, by_kind.get(MADE, [])):
+        if self._makes_functions(returns, by_kind.get(CREATION, [])):
             yield analysis.DECORATOR
         yield from self._names(by_kind)
         ends = bool(branches or loops or catches or self.language in CLAUSES)
-        yield from self._called(loops, catches, ends)
+        yield from self._call_signs(loops, catches, ends)
 
     def _returns_early(self, branches: list[tuple[int, int]], returns: list[tuple[int, int]]) -> bool:
         soon = self.start + SOON * (self.end - self.start)
         first = returns[0]
         return first[0] < soon and any(start < first[0] and first[1] <= end < soon for start, end in branches)
 
-    def _makes_functions(self, returns: list[tuple[int, int]], made: list[tuple[int, int]]) -> bool:
-        if any(start <= inner[0] <= start + NEAR for start, _ in returns for inner in made):
+    def _makes_functions(self, returns: list[tuple[int, int]], creations: list[tuple[int, int]]) -> bool:
+        if any(start <= inner[0] <= start + NEAR for start, _ in returns for inner in creations):
             return True
-        named = {name.encode() for name, _, _ in self.inner}
-        return any(self.source[start:end].removeprefix(b"return").strip(b" ();\n") in named for start, end in returns)
+        inner_names = {name.encode() for name, _, _ in self.inner}
+        values = (self.source[start:end].removeprefix(b"return").strip(b" ();\n") for start, end in returns)
+        return not inner_names.isdisjoint(values)
 
     def _names(self, by_kind: dict[str, list[tuple[int, int]]]) -> Iterator[str]:
-        """What is raised, caught and decorated with, by name."""
+        """The names of raised and caught errors and of decorators."""
         for start, end in by_kind.get(RAISE, ()):
             yield analysis.RAISES
-            if found := RAISED.match(self._read(start, end)):
-                yield from _fault(analysis.RAISES, found[1])
+            if match := RAISE_NAME.match(self._read(start, end)):
+                yield from _fault(analysis.RAISES, match[1])
         for start, end in by_kind.get(CATCH, ()):
             yield analysis.CATCHES
             if head := CAUGHT_HEAD.search(self._read(start, end)):
-                for name in CAUGHT.findall(head[1]):
+                for name in CAUGHT_TYPE.findall(head[1]):
                     yield from _fault(analysis.CATCHES, name)
         for start, end in by_kind.get(DECORATOR, ()):
-            if found := DECORATES.match(self._read(start, end)):
+            if match := DECORATES.match(self._read(start, end)):
                 yield analysis.DECORATED
-                name = _last(found[1])
+                name = _last(match[1])
                 yield analysis.about(analysis.DECORATED, name)
                 if name in CONTEXTS:
                     yield analysis.CONTEXT
 
-    def _called(self, loops: list[tuple[int, int]], catches: list[tuple[int, int]], ends: bool) -> Iterator[str]:
-        """What follows from the calls: recursion (only of a function that can end it), input, output, retries."""
+    def _call_signs(self, loops: list[tuple[int, int]], catches: list[tuple[int, int]], ends: bool) -> Iterator[str]:
+        """Signs from the calls: recursion (only of a function that can end it), input, output, retries."""
         own = self.name.rpartition(".")[2]
         owner = self.name.rpartition(".")[0].rpartition(".")[2]
         inner = {name: (start, end) for name, start, end in self.inner}
@@ -256,16 +257,16 @@ class Marks:
             if two in OPENS:
                 line = self.source[end : end + MOST_TEXT].partition(b"\n")[0]
                 yield analysis.WRITES_FILE if WRITE_MODE.search(line) else analysis.READS_FILE
-            elif (found := CALLS.get(two) or METHODS.get(low)) is not None:
-                yield found
+            elif (sign := CALLS.get(two) or METHODS.get(low)) is not None:
+                yield sign
             elif low in WAITS:
                 waits.append(start)
             elif low in RAISING and not receiver:
                 yield analysis.RAISES
-                if low in ("raise", "fail") and (said := RAISED.match("raise" + self._read(end, end + MOST_TEXT))):
+                if low in ("raise", "fail") and (said := RAISE_NAME.match("raise" + self._read(end, end + MOST_TEXT))):
                     yield from _fault(analysis.RAISES, said[1])
         for start, end in loops:
-            signs = any(start < place < end for place, _ in catches) + any(start < place < end for place in waits)
+            signs = any(start < first < end for first, _ in catches) + any(start < first < end for first in waits)
             if signs and (signs > 1 or TRYING.search(self.source, start, end)):
                 yield analysis.RETRIES
                 break
@@ -306,7 +307,7 @@ def _text(raw: bytes) -> str:
 
 
 def _arity(source: bytes, at: int, *, generic: bool = False) -> int:
-    """How many arguments the brackets at this byte hold; -1 if there are none or they are long.
+    """The number of arguments that the brackets at this byte hold; -1 if there are none or they are long.
 
     Between parameters `<` opens a generic type, between arguments it compares.
     """
@@ -314,19 +315,19 @@ def _arity(source: bytes, at: int, *, generic: bool = False) -> int:
         return -1
     depth, count, some = 0, 0, False
     for sign in BRACKETS.finditer(source, at, at + MOST_ARGUMENTS):
-        found = sign[0]
-        depth += (found in OPENING) - (found in CLOSING)
+        name = sign[0]
+        depth += (name in OPENING) - (name in CLOSING)
         if generic:
-            depth += (found == b"<") - (found == b">")
+            depth += (name == b"<") - (name == b">")
         if depth == 0:
             return count + some
         some = some or (depth > 0 and sign.start() > at)
-        count += found == b"," and depth == 1
+        count += name == b"," and depth == 1
     return -1
 
 
 def _depth(spans: list[tuple[int, int]]) -> int:
-    """How deep these spans are nested."""
+    """The depth to which these spans are nested."""
     deepest, around = 0, list[int]()
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         while around and around[-1] <= start:

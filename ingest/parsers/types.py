@@ -40,13 +40,13 @@ NO_CHAIN = frozenset("\"'`[{(-+!~0123456789")  # first characters of literals an
 
 def type_of(node: Node | None) -> str:
     """The expression for an object of the type at this node; empty if it is not a single named type."""
-    return typed(text_of(node)) if node is not None and node.end_byte - node.start_byte <= MAX_TYPE else ""
+    return type_expression(text_of(node)) if node is not None and node.end_byte - node.start_byte <= MAX_TYPE else ""
 
 
 @lru_cache(maxsize=50_000)
-def typed(text: str) -> str:
-    found = _type(text, MAX_DEPTH)
-    return f":{found}" if found else ""
+def type_expression(text: str) -> str:
+    result = _type(text, MAX_DEPTH)
+    return f":{result}" if result else ""
 
 
 def _type(text: str, depth: int) -> str:
@@ -56,13 +56,13 @@ def _type(text: str, depth: int) -> str:
     for _ in range(3):
         text = QUALIFIERS.sub("", text).strip()
     text = _without_none(text)
-    held = ""
+    content = ""
     if text.endswith("[]"):
-        held = text[:-2]
+        content = text[:-2]
     elif text.startswith("["):  # Rust's `[Disk]` and `[Disk; 4]`
-        held = text[1:-1].rpartition(";")[0] or text[1:-1]
-    if held:
-        inner = _type(held, depth - 1)
+        content = text[1:-1].rpartition(";")[0] or text[1:-1]
+    if content:
+        inner = _type(content, depth - 1)
         return f"{inner}*" if inner else ""
     opening = min((at for at in (text.find("<"), text.find("[")) if at >= 0), default=-1)
     if opening > 0 and text[-1] in ">]":
@@ -75,8 +75,8 @@ def _generic(name: str, arguments: str, depth: int) -> str:
     last = name.rpartition(".")[2]
     inner = split(arguments)
     if last in TRANSPARENT or last in HOLDING or last in MAPS:
-        found = _type(inner[-1] if last in MAPS else inner[0], depth - 1) if inner else ""
-        return found if last in TRANSPARENT or not found else f"{found}*"
+        element = _type(inner[-1] if last in MAPS else inner[0], depth - 1) if inner else ""
+        return element if last in TRANSPARENT or not element else f"{element}*"
     return name if NAME.fullmatch(name) else ""
 
 
@@ -90,13 +90,13 @@ def _without_none(text: str) -> str:
 
 def split(text: str, sign: str = ",") -> list[str]:
     """The parts between commas (or another sign) outside brackets."""
-    found, depth, start = [], 0, 0
+    parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         depth += (letter in "<[({") - (letter in ">])}")
         if letter == sign and depth == 0:
-            found.append(text[start:at].strip())
+            parts.append(text[start:at].strip())
             start = at + 1
-    return [*found, text[start:].strip()]
+    return [*parts, text[start:].strip()]
 
 
 def value_of(node: Node | None) -> str:
@@ -111,13 +111,17 @@ def value_of(node: Node | None) -> str:
 
 @lru_cache(maxsize=50_000)
 def _value(text: str) -> str:
-    found = chain(text)
-    if text.startswith("new ") and found and "(" not in found:
-        found += "()"
-    return "" if found.startswith(UNKNOWN) or found[:1].isdigit() else found.replace("?.", ".").replace("!.", ".")
+    result = chain(text)
+    if text.startswith("new ") and result and "(" not in result:
+        result += "()"
+    return "" if result.startswith(UNKNOWN) or result[:1].isdigit() else result.replace("?.", ".").replace("!.", ".")
+
+
+def return_type(node: Node) -> str:
+    return type_of(node.child_by_field_name("return_type"))
 
 
 def element_of(node: Node | None) -> str:
     """The expression for an element of a value."""
-    found = value_of(node)
-    return f"{found}[]" if found else ""
+    value = value_of(node)
+    return f"{value}[]" if value else ""

@@ -24,14 +24,14 @@ CODESEARCHNET = "codesearchnet:"
 
 def open_source(spec: str, options: ReadOptions | None = None) -> Source:
     """Open a source; an `InputError` says what is wrong with it."""
-    options, shown = options or ReadOptions(), without_user(spec)
+    options, name = options or ReadOptions(), without_user(spec)
     try:
         source = _open(spec, options)
     except OSError as error:
         hint = "ask its owner for access" if isinstance(error, PermissionError) else f"a source is {FORMS}"
-        raise InputError(f"{shown!r} cannot be read: {error.strerror or error}", hint) from error
+        raise InputError(f"{name!r} cannot be read: {error.strerror or error}", hint) from error
     except ValueError as error:
-        raise InputError(f"{shown!r} cannot be read: {error}", f"a source is {FORMS}") from error
+        raise InputError(f"{name!r} cannot be read: {error}", f"a source is {FORMS}") from error
     if source.name != readable(source.name):
         raise InputError(
             f"{readable(source.name)} has a name that is not valid text", "rename it, or give the folder above it"
@@ -109,13 +109,13 @@ def disambiguate(source: Source, others: Collection[str]) -> Source:
     from treeline.ingest.sources.archive import Archive, name_of_content
 
     if isinstance(source, Folder) and source.name == str(source.root) and source.repo == source.root.name:
-        above = source.root.parent.name
+        parent = source.root.parent.name
     elif isinstance(source, Archive):
-        above = source.path.parent.name
+        parent = source.path.parent.name
     else:
         return source
     known = {name_of_content(Path(other).name) for other in others}
-    return replace(source, repo=f"{above}/{source.repo}") if source.repo in known else source
+    return replace(source, repo=f"{parent}/{source.repo}") if source.repo in known else source
 
 
 def check_overlap(source: Source, others: Collection[str]) -> None:

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.ingest.ignore import (
-    EXCLUDED,
+    EXCLUDE_FILE,
     IGNORE_FILES,
     MAX_IGNORE_BYTES,
     IgnoreRules,
@@ -39,12 +39,12 @@ from treeline.ingest.sources.shards import BLOCK, DAMAGE
 ZIP = (".zip", ".whl", ".jar")
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 # Compression by first bytes: a browser may have unpacked a `.tar.gz` and kept its name.
-PACKED: dict[bytes, Callable[[Path], BufferedIOBase]] = {
+COMPRESSIONS: dict[bytes, Callable[[Path], BufferedIOBase]] = {
     b"\x1f\x8b": gzip.GzipFile,
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\0": lzma.LZMAFile,
 }
-BROKEN = (*DAMAGE, tarfile.TarError, lzma.LZMAError, struct.error, LookupError, OverflowError)
+ERRORS = (*DAMAGE, tarfile.TarError, lzma.LZMAError, struct.error, LookupError, OverflowError)
 # tarfile reads a member's header, which has its name, in one piece; no real one is longer than this.
 MAX_HEADER = 1 << 20
 HINT = "it may be damaged or cut off: fetch it again, or unpack it and give the folder"
@@ -69,15 +69,15 @@ class Member:
             with stream:
                 while len(content) <= limit and (block := stream.read(BLOCK)):
                     content += block
-        except BROKEN as error:
+        except ERRORS as error:
             return f"cannot be read: {error or type(error).__name__}"
         return bytes(content) if len(content) <= limit else f"file is over the limit of {limit:,} bytes"
 
 
 def suffix_of_archive(name: str) -> str:
     """The archive suffix of a name, as written; '' if it has none."""
-    found = max((suffix for suffix in ZIP + TAR if name.lower().endswith(suffix)), key=len, default="")
-    return name[len(name) - len(found) :]
+    suffix_ = max((suffix for suffix in ZIP + TAR if name.lower().endswith(suffix)), key=len, default="")
+    return name[len(name) - len(suffix_) :]
 
 
 def members(path: Path, options: ReadOptions) -> Iterator[Member]:
@@ -93,7 +93,7 @@ def members(path: Path, options: ReadOptions) -> Iterator[Member]:
         raise InputError(f"{path} {error}", "if that is intended, unpack it and give the folder") from error
     except PermissionError:
         raise
-    except BROKEN as error:
+    except ERRORS as error:
         raise InputError(f"{path} cannot be read as an archive: {error or type(error).__name__}", HINT) from error
 
 
@@ -107,36 +107,36 @@ def _over(ceiling: int) -> _TooMuch:
 
 def _in_zip(path: Path, ceiling: int) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
-        listed = [info for info in archive.infolist() if not info.filename.endswith("/")]
+        entries = [info for info in archive.infolist() if not info.filename.endswith("/")]
         # The listed sizes can be trusted: no more than that is unpacked of a member.
-        if sum(info.file_size for info in listed) > ceiling:
+        if sum(info.file_size for info in entries) > ceiling:
             raise _over(ceiling)
-        if any(info.flag_bits & 1 for info in listed):
+        if any(info.flag_bits & 1 for info in entries):
             raise InputError(f"{path} is encrypted", "unpack it with its password and give the folder")
-        for info in listed:
+        for info in entries:
             kind = "link" if stat.S_ISLNK(info.external_attr >> 16) else ""
             yield Member(info.filename.replace("\\", "/"), info.file_size, kind, partial(archive.open, info))
 
 
 def _in_tar(path: Path, ceiling: int) -> Iterator[Member]:
     with path.open("rb") as file:
-        first = file.read(max(map(len, PACKED)))
-    unpack = next((unpack for mark, unpack in PACKED.items() if first.startswith(mark)), None)
+        first = file.read(max(map(len, COMPRESSIONS)))
+    unpack = next((unpack for mark, unpack in COMPRESSIONS.items() if first.startswith(mark)), None)
     with unpack(path) if unpack else path.open("rb") as stream:
-        unpacked = _Unpacked(stream, ceiling)
-        with tarfile.TarFile(fileobj=unpacked) as archive:  # type: ignore[arg-type]
+        tar = _LimitedStream(stream, ceiling)
+        with tarfile.TarFile(fileobj=tar) as archive:  # type: ignore[arg-type]
             while (info := archive.next()) is not None:
                 archive.members = []  # type: ignore[attr-defined] # or tarfile keeps every one
                 kind = "" if info.isreg() else "link" if info.issym() or info.islnk() else "device or pipe"
                 if not info.isdir():
                     yield Member(info.name, info.size, kind, partial(archive.extractfile, info))
-        if unpacked.last.strip(b"\0") or not unpacked.last:
+        if tar.last.strip(b"\0") or not tar.last:
             raise tarfile.ReadError("neither a file nor the end follows where one should")
-        while unpacked.read(BLOCK):  # to the end, where the checksum is verified
+        while tar.read(BLOCK):  # to the end, where the checksum is verified
             pass
 
 
-class _Unpacked:
+class _LimitedStream:
     """The stream that a tar is read from; raises beyond `ceiling`.
 
     `last` is the block read last. tarfile takes any block that is not a header for the end; a real end is zeros.
@@ -185,8 +185,8 @@ class Archive:
     repo: str
     top: str
     options: ReadOptions
-    chosen: Mapping[int, str]
-    refused: tuple[Unreadable, ...]
+    paths: Mapping[int, str]
+    refusals: tuple[Unreadable, ...]
     size: int
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -196,48 +196,48 @@ class Archive:
 
     def units(self) -> Iterator[Unit]:
         """The files, in one pass, because a tar has no random access."""
-        yield from self.refused
+        yield from self.refusals
         for number, member in enumerate(members(self.path, self.options)):
-            if (path := self.chosen.get(number)) is None:
+            if (path := self.paths.get(number)) is None:
                 continue
             if _inside(member.name) != self.top + path:
                 raise InputError(f"{self.path} was changed while it was read", "run the command again")
             file, key = self.path / self.top / path, readable(path)
-            place = FileLocation(self.repo, key, "", f"file://{quote(os.fsencode(file))}")
-            yield MemberUnit(file, key, member.size, always(place), self.options, self.left_out, member=member)
+            location = FileLocation(self.repo, key, "", f"file://{quote(os.fsencode(file))}")
+            yield MemberUnit(file, key, member.size, always(location), self.options, self.left_out, member=member)
 
 
 def open_archive(path: Path, options: ReadOptions) -> Archive:
     """Open an archive. All members are listed first, so a damaged one is refused before anything is loaded."""
     path = path.resolve()
     options.progress(f"listing {path.name}", 0, 0)
-    listed: list[_Entry] = []
+    entries: list[_Entry] = []
     ignoring: dict[str, str] = {}
-    refused: list[Unreadable] = []
+    refusals: list[Unreadable] = []
     room = MAX_IGNORE_BYTES
     for number, member in enumerate(members(path, options)):
         inside = _inside(member.name)
         if not inside:
             name = readable(f"{path}/{member.name[:MAX_NAME]}")
-            refused.append(Unreadable(name, "the name is not a path inside the archive: refused"))
+            refusals.append(Unreadable(name, "the name is not a path inside the archive: refused"))
             continue
-        listed.append(_Entry(number, inside, member.size, member.kind))
-        if inside.endswith((EXCLUDED, *IGNORE_FILES)) and not member.kind:
+        entries.append(_Entry(number, inside, member.size, member.kind))
+        if inside.endswith((EXCLUDE_FILE, *IGNORE_FILES)) and not member.kind:
             content = member.read(room)
             if isinstance(content, bytes):
                 room -= len(content)
                 ignoring[inside] = content.decode("utf-8", "replace")
-    top = _top(listed)
+    top = _top(entries)
     choice = _Choice(lambda relative: ignoring.get(top + relative, ""), options)
-    kept = [one for one in listed if choice.takes(one.path.removeprefix(top), one.kind)]
+    choices = [one for one in entries if choice.takes(one.path.removeprefix(top), one.kind)]
     return Archive(
         path=path,
         repo=readable(top.rstrip("/")) or name_of_content(path.name),
         top=top,
         options=options,
-        chosen={one.number: one.path.removeprefix(top) for one in kept},
-        refused=tuple(refused),
-        size=sum(one.size for one in kept),
+        paths={one.number: one.path.removeprefix(top) for one in choices},
+        refusals=tuple(refusals),
+        size=sum(one.size for one in choices),
         left_out=choice.left_out,
     )
 
@@ -262,9 +262,9 @@ def _inside(name: str) -> str:
     return "" if leads_out(path) or not path.parts or len(name) > MAX_NAME else str(path)
 
 
-def _top(listed: Sequence[_Entry]) -> str:
+def _top(entries: Sequence[_Entry]) -> str:
     """The folder that contains everything (`project-1.0/`), or ''."""
-    tops = {one.path.partition("/")[0] + "/" if "/" in one.path else "" for one in listed}
+    tops = {one.path.partition("/")[0] + "/" if "/" in one.path else "" for one in entries}
     return tops.pop() if len(tops) == 1 else ""
 
 
@@ -275,25 +275,25 @@ class _Choice:
     read: Callable[[str], str]
     options: ReadOptions
     left_out: Counter[str] = field(default_factory=Counter)
-    entered: dict[str, IgnoreRules | None] = field(default_factory=dict)
+    rules: dict[str, IgnoreRules | None] = field(default_factory=dict)
 
     def takes(self, path: str, kind: str) -> bool:
-        ignored = self._enter(path)
-        if ignored is None or not (kind or is_source(path)):
+        rules = self._enter(path)
+        if rules is None or not (kind or is_source(path)):
             return False
-        reason = kind or file_reason(path, ignored.match(path, is_folder=False), self.options)
+        reason = kind or file_reason(path, rules.match(path, is_folder=False), self.options)
         if reason:
             self.left_out[reason] += 1
         return not reason
 
     def _enter(self, path: str) -> IgnoreRules | None:
         """The ignore rules that apply to a file; None if a folder above it is skipped."""
-        ignored: IgnoreRules | None = IgnoreRules()
-        for folder in accumulate(["", *path.split("/")[:-1]], lambda above, name: f"{above}/{name}".lstrip("/")):
-            if ignored is not None and folder not in self.entered:
-                reason = folder_reason(folder, ignored.match(folder, is_folder=True), self.options)
+        rules: IgnoreRules | None = IgnoreRules()
+        for folder in accumulate(["", *path.split("/")[:-1]], lambda parent, name: f"{parent}/{name}".lstrip("/")):
+            if rules is not None and folder not in self.rules:
+                reason = folder_reason(folder, rules.match(folder, is_folder=True), self.options)
                 if reason:
                     self.left_out[reason] += 1
-                self.entered[folder] = None if reason else ignored.entering(folder, self.read)
-            ignored = self.entered[folder] if ignored else None
-        return ignored
+                self.rules[folder] = None if reason else rules.entering(folder, self.read)
+            rules = self.rules[folder] if rules else None
+        return rules

@@ -76,8 +76,8 @@ def checkout_of(folder: Path) -> Checkout | None:
         if top != folder and not is_own(top, git):
             continue
         if git.is_file():
-            written = read_git_file(git).removeprefix("gitdir:").strip()
-            git = (top / written) if written else git
+            target = read_git_file(git).removeprefix("gitdir:").strip()
+            git = (top / target) if target else git
         if git.is_dir():
             return _describe(top, git)
     return None
@@ -173,10 +173,10 @@ def _newest(top: Path) -> str:
     head = run_git(top, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
     if not run_git(top, "for-each-ref", "--count=1", REMOTE_REFS):
         return head
-    unpublished = run_git(top, "rev-list", "--boundary", head, "--not", f"--glob={REMOTE_REFS}").decode().split()
-    if not unpublished:
+    commits = run_git(top, "rev-list", "--boundary", head, "--not", f"--glob={REMOTE_REFS}").decode().split()
+    if not commits:
         return head
-    return next((commit.removeprefix("-") for commit in unpublished if commit.startswith("-")), "")
+    return next((commit.removeprefix("-") for commit in commits if commit.startswith("-")), "")
 
 
 def _blobs(top: Path, sha: str) -> dict[str, str]:
@@ -198,7 +198,7 @@ def _blob(content: bytes, like: str) -> str:
 
 
 def run_git(top: Path, *arguments: str) -> bytes:
-    """What git prints in a folder."""
+    """The output of git in a folder."""
     command = git_command(["-C", str(top), *arguments])
     return subprocess.run(
         command,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.ingest.download import LANGUAGES, fetch_language
 from treeline.ingest.source import ReadOptions, Unit, UnitList, Unreadable, readable
-from treeline.ingest.sources.pool import POOL, Pool
+from treeline.ingest.sources.pool import POOL, pool_chunks
 from treeline.ingest.sources.shards import (
     DAMAGE,
     LINES,
@@ -57,38 +58,38 @@ def is_codesearchnet_zip(path: Path) -> bool:
 
 def _units(root: Path, options: ReadOptions) -> Iterator[Unit]:
     if root.is_file():
-        yield from _of_file(root, root.name, options, named=True)
+        yield from _of_file(root, root.name, options, is_explicit=True)
         return
     inside = root.resolve()
     for path in sorted(root.rglob("*")):
         if path.is_file() and path.resolve().is_relative_to(inside):
-            yield from _of_file(path, readable(path.relative_to(root).as_posix()), options, named=False)
+            yield from _of_file(path, readable(path.relative_to(root).as_posix()), options, is_explicit=False)
 
 
-def _of_file(path: Path, key: str, options: ReadOptions, *, named: bool) -> Iterator[Unit]:
+def _of_file(path: Path, key: str, options: ReadOptions, *, is_explicit: bool) -> Iterator[Unit]:
     """The units of one file. With `named`, the user gave the file itself, so its partition does not matter."""
     if path.name.endswith(LINES):
-        if named or _wanted(str(path), options):
+        if is_explicit or _in_partitions(str(path), options):
             yield FileShard(path, key, options)
     elif path.name.endswith(PARQUET):
-        if named or _wanted(str(path), options):
+        if is_explicit or _in_partitions(str(path), options):
             yield ParquetShard(path, key, options)
-    elif path.name.endswith(".pkl") if named else path.name.endswith(POOL):
-        if named or "pool" in options.partitions:
-            yield Pool(FileShard(path, key, options), options)
+    elif path.name.endswith(".pkl") if is_explicit else path.name.endswith(POOL):
+        if is_explicit or "pool" in options.partitions:
+            yield FileShard(path, key, options, pool_chunks)
     elif path.suffix == ".zip":
-        yield from _of_zip(path, "" if named else f"{key}/", options)
-    elif named:
+        yield from _of_zip(path, "" if is_explicit else f"{key}/", options)
+    elif is_explicit:
         raise InputError(f"{path} is not a form of CodeSearchNet that can be read", HINT)
 
 
 def _of_zip(path: Path, inside: str, options: ReadOptions) -> Iterator[Unit]:
     for entry in zip_entries(path, inside, options):
-        if isinstance(entry, Unreadable) or (entry.member.endswith(LINES) and _wanted(entry.member, options)):
+        if isinstance(entry, Unreadable) or (entry.member.endswith(LINES) and _in_partitions(entry.member, options)):
             yield entry
         elif entry.member.endswith(POOL) and "pool" in options.partitions:
-            yield Pool(entry, options)
+            yield replace(entry, cut=pool_chunks)
 
 
-def _wanted(path: str, options: ReadOptions) -> bool:
+def _in_partitions(path: str, options: ReadOptions) -> bool:
     return partition_of(path) in (options.partitions or PARTITIONS)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from treeline.corpus.errors import InputError
 from treeline.ingest.ignore import (
-    EXCLUDED,
+    EXCLUDE_FILE,
     IGNORE_FILES,
     IgnoreRules,
     content_reason,
@@ -51,7 +51,7 @@ class FileChunk(NamedTuple):
     """The text of one file, parsed in a worker."""
 
     source: bytes
-    place: FileLocation
+    location: FileLocation
     file: str
     max_function_bytes: int
     kinds: frozenset[str] = frozenset()
@@ -62,13 +62,13 @@ class FileChunk(NamedTuple):
         return len(self.source)
 
     def parse(self) -> Parsed:
-        grammar = grammar_of(self.place.path, self.source)
+        grammar = grammar_of(self.location.path, self.source)
         if grammar is None:
             return Parsed()
-        parsed = parse_file(grammar, self.source, self.place, self.file, self.max_function_bytes, self.kinds)
+        parsed = parse_file(grammar, self.source, self.location, self.file, self.max_function_bytes, self.kinds)
         if not self.keep_text:
             return parsed
-        return replace(parsed, texts=(SourceText(self.place.repo, self.place.path, grammar.name, self.source),))
+        return replace(parsed, texts=(SourceText(self.location.repo, self.location.path, grammar.name, self.source),))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class FileUnit:
     file: str | Path
     key: str
     size: int
-    place_of: Callable[[bytes], FileLocation]  # from the content: the remote's URL only if the remote has the same
+    location_of: Callable[[bytes], FileLocation]  # from the content: the remote's URL only if the remote has the same
     options: ReadOptions
     left_out: Counter[str]
     known_digest: str = ""
@@ -101,22 +101,22 @@ class FileUnit:
         return "" if isinstance(content, str) else content_reason(self.key, content, self.options)
 
     @cached_property
-    def place(self) -> FileLocation:
-        return self.place_of(self._content if isinstance(self._content, bytes) else b"")
+    def location(self) -> FileLocation:
+        return self.location_of(self._content if isinstance(self._content, bytes) else b"")
 
     @cached_property
     def digest(self) -> str:
         """A hash of content and location without the commit, so an unchanged file keeps its address; then why the file
         is skipped, if it is. Counts files that are skipped."""
-        written = self.known_digest or self._hash()
-        if reason := skip_reason(written):
+        digest_ = self.known_digest or self._hash()
+        if reason := skip_reason(digest_):
             self.left_out[reason] += 1
-        return written
+        return digest_
 
     def _hash(self) -> str:
         content = self._content
         digest = blake2b(self.options.fingerprint.encode(), digest_size=16)
-        for part in (self.place.repo, self.place.path, self.place.url.replace(self.place.sha, "", 1)):
+        for part in (self.location.repo, self.location.path, self.location.url.replace(self.location.sha, "", 1)):
             digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
         digest.update(content.encode() if isinstance(content, str) else content)
         return f"{digest.hexdigest()} {self._reason}".rstrip()
@@ -130,12 +130,12 @@ class FileUnit:
         else:
             limit, kinds = self.options.max_function_bytes, self.options.kinds
             keep = self.options.keep_texts
-            yield FileChunk(content, self.place, readable(str(self.file)), limit, kinds, keep)
+            yield FileChunk(content, self.location, readable(str(self.file)), limit, kinds, keep)
 
 
-def always(place: FileLocation) -> Callable[[bytes], FileLocation]:
-    """A `place_of` for a file whose location does not depend on its content."""
-    return lambda _: place
+def always(location: FileLocation) -> Callable[[bytes], FileLocation]:
+    """A `location_of` for a file whose location does not depend on its content."""
+    return lambda _: location
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Folder:
             listing = Listing()
             self._walk(listing)
             listing.files = dict(sorted(listing.files.items()))
-        self.left_out.update(listing.skipped)
+        self.left_out.update(listing.skips)
         return listing
 
     @cached_property
@@ -178,7 +178,7 @@ class Folder:
 
     def _unit(self, relative: str, left_out: Counter[str], known_digest: str = "") -> FileUnit:
         size = self.listing.files[relative].size
-        where = partial(self._place, relative)
+        where = partial(self._location, relative)
         top = str(self.root)
         return FileUnit(f"{top}/{relative}", readable(relative), size, where, self.options, left_out, known_digest, top)
 
@@ -193,17 +193,17 @@ class Folder:
         return "" if inner == "." else f"{inner}/"
 
     @cached_property
-    def _published(self) -> PublishedFiles | None:
+    def _remote_files(self) -> PublishedFiles | None:
         return published_files(self._top)
 
-    def _place(self, relative: str, content: bytes) -> FileLocation:
+    def _location(self, relative: str, content: bytes) -> FileLocation:
         """Its web address if the remote has the same content (or git cannot tell), otherwise its local path."""
         here = f"file://{quote(os.fsencode(self.root / relative))}"
         checkout = self.checkout
         if not checkout or not checkout.web:
             return FileLocation(self.repo, readable(relative), checkout.sha if checkout else "", here)
         path = readable(self._prefix + relative)
-        known = self._published
+        known = self._remote_files
         sha = known.sha if known else checkout.sha
         if known and not known.has(self._prefix + relative, content):
             return FileLocation(self.repo, path, "", here)
@@ -213,44 +213,44 @@ class Folder:
         """List the files breadth first, without following links."""
         read = partial(ignore_text, self._top)
         waiting = deque([("", ignored_above(self._top, self._prefix) or IgnoreRules())])
-        seen, top = 0, f"{self.root}/"
-        exclude = f"{top}{EXCLUDED}"
+        count, top = 0, f"{self.root}/"
+        exclude = f"{top}{EXCLUDE_FILE}"
         if os.path.lexists(exclude):
-            listing.rules[EXCLUDED] = Stamp.of(os.lstat(exclude))
+            listing.rules[EXCLUDE_FILE] = Stamp.of(os.lstat(exclude))
         while waiting:
-            relative, ignored = waiting.popleft()
+            relative, rules = waiting.popleft()
             try:
                 # Stamped before its entries are read: a file added meanwhile then changes the stamp.
                 listing.folders[relative] = os.lstat(top + relative).st_mtime_ns
                 with os.scandir(top + relative) as entries:
-                    listed = list(entries)
+                    children = list(entries)
             except OSError:
-                listing.skipped["unreadable folder"] += 1
+                listing.skips["unreadable folder"] += 1
                 continue
-            seen += len(listed)
-            for entry in listed:
+            count += len(children)
+            for entry in children:
                 path = f"{relative}{entry.name}"
                 if entry.is_symlink():
-                    listing.skipped["link"] += 1
+                    listing.skips["link"] += 1
                 elif entry.is_dir(follow_symlinks=False):
-                    is_ignored = ignored.match(self._prefix + path, is_folder=True)
+                    is_ignored = rules.match(self._prefix + path, is_folder=True)
                     reason = folder_reason(path, is_ignored, self.options) or self._other_worktree(path)
-                    if not reason and seen > MAX_ENTRIES_PER_FILE * self.max_files:
+                    if not reason and count > MAX_ENTRIES_PER_FILE * self.max_files:
                         reason = "folder beyond the limit"
                     if reason:
-                        listing.skipped[reason] += 1
+                        listing.skips[reason] += 1
                     else:
-                        deeper = ignored.entering(self._prefix + path, read)
+                        deeper = rules.entering(self._prefix + path, read)
                         waiting.append((f"{path}/", deeper))
                 elif entry.name in IGNORE_FILES:
                     listing.rules[path] = Stamp.of(entry.stat(follow_symlinks=False))
                 elif is_source(path) and entry.is_file(follow_symlinks=False):
-                    is_ignored = ignored.match(self._prefix + path, is_folder=False)
+                    is_ignored = rules.match(self._prefix + path, is_folder=False)
                     reason = file_reason(path, is_ignored, self.options)
                     if not reason and len(listing.files) >= self.max_files:
                         reason = "file beyond the limit"
                     if reason:
-                        listing.skipped[reason] += 1
+                        listing.skips[reason] += 1
                     else:
                         listing.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
 
@@ -263,26 +263,26 @@ class Folder:
 
     def alone(self, name: str) -> UnitList:
         """One file of this folder, read even if it is a test or ignored."""
-        wanted = replace(self, options=replace(self.options, include_tests=True))
+        folder = replace(self, options=replace(self.options, include_tests=True))
         file = self.root / name
-        if reason := file_reason(str(file), False, wanted.options):
+        if reason := file_reason(str(file), False, folder.options):
             return UnitList(readable(str(file)), (), {reason: 1})
-        where = partial(wanted._place, name)
+        where = partial(folder._location, name)
         size = file.stat().st_size
-        unit = FileUnit(file, readable(name), size, where, wanted.options, wanted.left_out)
-        return UnitList(readable(str(file)), (unit,), wanted.left_out)
+        unit = FileUnit(file, readable(name), size, where, folder.options, folder.left_out)
+        return UnitList(readable(str(file)), (unit,), folder.left_out)
 
 
 def ignored_above(top: Path, inner: str) -> IgnoreRules | None:
     """The ignore rules from the top of a checkout down to a folder in it; None if the folder is ignored."""
     read = partial(ignore_text, top)
-    ignored, below = IgnoreRules().entering("", read), ""
+    rules, path = IgnoreRules().entering("", read), ""
     for part in PurePosixPath(inner).parts:
-        below = f"{below}/{part}".lstrip("/")
-        if ignored.match(below, is_folder=True):
+        path = f"{path}/{part}".lstrip("/")
+        if rules.match(path, is_folder=True):
             return None
-        ignored = ignored.entering(below, read)
-    return ignored
+        rules = rules.entering(path, read)
+    return rules
 
 
 def open_folder(where: str, options: ReadOptions, name: str = "", repo: str = "") -> Folder:

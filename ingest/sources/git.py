@@ -53,7 +53,7 @@ def open_git(spec: str, options: ReadOptions) -> Folder:
     digest = blake2b(f"{url}@{ref}".encode(), digest_size=6).hexdigest()
     clone = options.cache / "git" / f"{readable}-{digest}"
     clone.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(clone.with_name(clone.name + ".lock")):
+    with _lock(clone.with_name(clone.name + ".lock")):
         try:
             _fetch(url, ref, scheme, clone, options)
         except InputError:  # it is too large
@@ -63,14 +63,14 @@ def open_git(spec: str, options: ReadOptions) -> Folder:
     return open_folder(str(clone), options, name=name, repo=repo.removeprefix("/"))
 
 
-def url_and_ref(spec: str, wanted: str) -> tuple[str, str]:
+def url_and_ref(spec: str, option: str) -> tuple[str, str]:
     """The URL and ref of a source, from `URL@REF` (its name in the index) or from --ref (`wanted`)."""
-    found = WITH_REF.fullmatch(spec)
-    if found is None:
-        return spec, wanted
-    if wanted not in ("", found[2]):
-        raise InputError(f"{without_user(spec)} names {found[2]}, and --ref {wanted}", "leave one of them out")
-    return found[1], found[2]
+    match = WITH_REF.fullmatch(spec)
+    if match is None:
+        return spec, option
+    if option not in ("", match[2]):
+        raise InputError(f"{without_user(spec)} names {match[2]}, and --ref {option}", "leave one of them out")
+    return match[1], match[2]
 
 
 def check_url(url: str, options: ReadOptions) -> tuple[str, str, str]:
@@ -100,7 +100,7 @@ def check_url(url: str, options: ReadOptions) -> tuple[str, str, str]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -141,14 +141,14 @@ def _check_size(clone: Path, url: str, options: ReadOptions) -> None:
 
     A hundred thousand files may be one that a few trees name again and again, so they are counted while git lists them.
     """
-    fetched = _bytes_in(clone / ".git" / "objects")
-    most_files = min(options.max_source_files, fetched // LEAST_BYTES + FREE_FILES)
-    most_bytes = min(options.max_source_bytes, fetched * MAX_RATIO + FREE_BYTES)
+    pack_size = _bytes_in(clone / ".git" / "objects")
+    most_files = min(options.max_source_files, pack_size // LEAST_BYTES + FREE_FILES)
+    most_bytes = min(options.max_source_bytes, pack_size * MAX_RATIO + FREE_BYTES)
     command = git_command(["-C", str(clone), "ls-tree", "-r", "-l", "-z", "--full-tree", "FETCH_HEAD"])
     files = size = 0
     process = subprocess.Popen(command, env=git_environment(), stdout=subprocess.PIPE, start_new_session=True)
     assert process.stdout is not None
-    with _killed(process):
+    with _kill_at_end(process):
         rest = b""
         while block := process.stdout.read(BLOCK):
             *entries, rest = (rest + block).split(b"\0")
@@ -174,7 +174,7 @@ def _bytes_in(folder: Path) -> int:
 
 
 @contextmanager
-def _killed(process: subprocess.Popen[bytes]) -> Iterator[None]:
+def _kill_at_end(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Ends a process, with whatever it started, at the end of the block."""
     with process:
         try:
@@ -206,7 +206,7 @@ def _collect(process: subprocess.Popen[bytes], watch: Callable[[int], None] | No
     deadline, said = time.monotonic() + TIMEOUT_S, b""
     descriptor = process.stderr.fileno()
     os.set_blocking(descriptor, False)
-    with _killed(process):
+    with _kill_at_end(process):
         while process.poll() is None or said == b"":
             block = _read(descriptor)
             said = (said + block)[-20_000:]

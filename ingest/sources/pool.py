@@ -1,22 +1,23 @@
 """CodeSearchNet's evaluation pool, `LANGUAGE_dedupe_definitions_v2.pkl`: one pickled list of a million records.
 
-Python's unpickler would call whatever the file names, and load everything at once. This reader supports only plain
-containers, strings and numbers: it cannot import, call or construct anything. It streams the items of the outermost
-list. A first pass over the file finds which memo entries are used later and must be kept.
+`pickle.Unpickler` would hold the whole list, 7.9 GB, and seven bytes make it ask for 34 GB. This reader supports only
+plain containers, strings and numbers: it cannot import, call or construct anything. It streams the items of the
+outermost list. A first pass over the file finds which memo entries are used later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterator
 from pickletools import genops
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from treeline.corpus.frozen import frozen
 from treeline.ingest.source import Chunk, Parsed, Problem, ReadOptions, Rejected
 from treeline.ingest.sources.records import KNOWN, parse_records
-from treeline.ingest.sources.shards import DAMAGE, position_of
+from treeline.ingest.sources.shards import DAMAGE, Shard, position_of
 
+POOL = "_dedupe_definitions_v2.pkl"
+RECORDS_A_CHUNK = 512
 # Operations between two batches of the list; a batch of a thousand long records takes about a million.
 MAX_STEPS = 5_000_000
 # Characters in memory at once: one batch, and what the memo must keep.
@@ -26,8 +27,14 @@ VALUES = frozenset(
     """INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT UNICODE SHORT_BINUNICODE BINUNICODE BINUNICODE8
     STRING SHORT_BINSTRING BINSTRING SHORT_BINBYTES BINBYTES BINBYTES8""".split()
 )
-PUTS = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
+CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
+EMPTY = {"EMPTY_LIST": list, "EMPTY_DICT": dict}
+PUTS = frozenset({"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"})
 GETS = frozenset({"GET", "BINGET", "LONG_BINGET"})
+# The operations that take items, and how many; 0: all since the last mark.
+TAKES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3, "APPEND": 1, "SETITEM": 2}
+TAKES |= dict.fromkeys(("TUPLE", "LIST", "DICT", "APPENDS", "SETITEMS"), 0)
+PLAIN = VALUES | CONSTANTS.keys() | EMPTY.keys() | PUTS | GETS | TAKES.keys() | {"PROTO", "FRAME", "STOP", "MARK"}
 
 
 class UnsafePickle(ValueError):
@@ -36,37 +43,63 @@ class UnsafePickle(ValueError):
 
 def memo_keys(stream: IO[bytes]) -> set[int]:
     """The memo entries that are used; raises for anything that is not plain data."""
-    found: set[int] = set()
+    keys: set[int] = set()
     for name, argument in _operations(stream):
         if name in GETS:
-            found.add(argument)
-            if len(found) > MAX_STEPS:
+            keys.add(argument)
+            if len(keys) > MAX_STEPS:
                 raise UnsafePickle("refers back too often")
-    return found
+    return keys
 
 
-def unpickle_records(stream: IO[bytes], keep: set[int]) -> Iterator[Any]:
-    """The items of the outermost list, one by one."""
-    machine = _Machine(keep)
-    steps = text = 0
+def unpickle_records(stream: IO[bytes], keys: Collection[int]) -> Iterator[Any]:
+    """The items of the outermost list, one by one; the memo remembers only `keys`."""
+    stack: list[Any] = []
+    marks: list[list[Any]] = []
+    memo: dict[int, Any] = {}
+    puts = steps = text = memo_text = 0
     try:
         for name, argument in _operations(stream):
             steps += 1
             if name in VALUES:
-                machine.stack.append(argument)
-                text += len(argument) if isinstance(argument, str | bytes) else 0
-            elif name in LIST_ENDS and machine.is_outermost(name):
-                yield from machine.take(name)
-                steps = text = 0
-            elif name == "MEMOIZE":
-                machine.remember(machine.memoized)
+                stack.append(argument)
+                text += _length(argument)
+            elif name in TAKES:
+                if count := TAKES[name]:
+                    items = [stack.pop() for _ in range(count)][::-1]
+                else:
+                    items, stack = stack, marks.pop()
+                if name.startswith("TUPLE"):
+                    stack.append(tuple(items))
+                elif name == "LIST":
+                    stack.append(items)
+                elif name == "DICT":
+                    stack.append(_pairs(items))
+                elif name.startswith("SETITEM"):
+                    stack[-1].update(_pairs(items))
+                elif marks or len(stack) > 1:
+                    stack[-1].extend(items)
+                elif isinstance(stack[-1], list):
+                    yield from items
+                    steps = text = 0
+                else:
+                    raise TypeError("not a list of records")
             elif name in PUTS:
-                machine.remember(argument)
+                index = puts if argument is None else argument
+                puts += 1
+                if index in keys:
+                    memo[index] = stack[-1]
+                    memo_text += _length(stack[-1])
             elif name in GETS:
-                machine.stack.append(machine.memo[argument])
-            else:
-                STEPS[name](machine)
-            if steps > MAX_STEPS or text + machine.kept > MAX_TEXT:
+                stack.append(memo[argument])
+            elif name == "MARK":
+                marks.append(stack)
+                stack = []
+            elif name in EMPTY:
+                stack.append(EMPTY[name]())
+            elif name in CONSTANTS:
+                stack.append(CONSTANTS[name])
+            if steps > MAX_STEPS or text + memo_text > MAX_TEXT:
                 raise UnsafePickle("too much in one record")
     except (IndexError, KeyError, TypeError, AttributeError) as error:
         raise UnsafePickle(f"not a sound pickle ({error})") from error
@@ -85,108 +118,12 @@ def _operations(stream: IO[bytes]) -> Iterator[tuple[str, Any]]:
         raise UnsafePickle(f"breaks off or is damaged ({error})") from error
 
 
-class _Machine:
-    """Pickle's stack, marks and memo."""
-
-    def __init__(self, keep: set[int]) -> None:
-        self.keep = keep
-        self.memo: dict[int, Any] = {}
-        self.memoized = 0
-        self.kept = 0
-        self.marks: list[list[Any]] = []
-        self.stack: list[Any] = []
-
-    def remember(self, index: int) -> None:
-        self.memoized += 1
-        if index in self.keep:
-            value = self.memo[index] = self.stack[-1]
-            self.kept += len(value) if isinstance(value, str | bytes) else 1
-
-    def mark(self) -> None:
-        self.marks.append(self.stack)
-        self.stack = []
-
-    def since_mark(self) -> list[Any]:
-        items, self.stack = self.stack, self.marks.pop()
-        return items
-
-    def last(self, count: int) -> list[Any]:
-        items = self.stack[-count:]
-        if len(items) < count:
-            raise UnsafePickle("not a sound pickle (empty stack)")
-        del self.stack[-count:]
-        return items
-
-    def is_outermost(self, name: str) -> bool:
-        """Whether this operation ends a batch of the outermost list."""
-        if name == "APPEND":
-            return not self.marks and len(self.stack) == 2
-        return len(self.marks) == 1 and len(self.marks[0]) == 1
-
-    def take(self, name: str) -> list[Any]:
-        items = self.last(1) if name == "APPEND" else self.since_mark()
-        if not isinstance(self.stack[-1], list):
-            raise UnsafePickle("not a list of records")
-        return items
-
-    def extend(self, items: list[Any]) -> None:
-        self.stack[-1].extend(items)
-
-    def make_dict(self) -> None:
-        items = self.since_mark()
-        self.stack.append({})
-        self.update(items)
-
-    def update(self, items: list[Any]) -> None:
-        self.stack[-1].update(zip(items[::2], items[1::2], strict=False))
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | bytes) else 1
 
 
-LIST_ENDS = frozenset({"APPEND", "APPENDS"})
-STEPS: dict[str, Callable[[_Machine], object]] = {
-    "PROTO": lambda machine: None,
-    "FRAME": lambda machine: None,
-    "STOP": lambda machine: None,
-    "MARK": lambda machine: machine.mark(),
-    "NONE": lambda machine: machine.stack.append(None),
-    "NEWTRUE": lambda machine: machine.stack.append(True),
-    "NEWFALSE": lambda machine: machine.stack.append(False),
-    "EMPTY_LIST": lambda machine: machine.stack.append([]),
-    "EMPTY_DICT": lambda machine: machine.stack.append({}),
-    "EMPTY_TUPLE": lambda machine: machine.stack.append(()),
-    "LIST": lambda machine: machine.stack.append(machine.since_mark()),
-    "TUPLE": lambda machine: machine.stack.append(tuple(machine.since_mark())),
-    "TUPLE1": lambda machine: machine.stack.append(tuple(machine.last(1))),
-    "TUPLE2": lambda machine: machine.stack.append(tuple(machine.last(2))),
-    "TUPLE3": lambda machine: machine.stack.append(tuple(machine.last(3))),
-    "DICT": lambda machine: machine.make_dict(),
-    "APPEND": lambda machine: machine.extend(machine.last(1)),
-    "APPENDS": lambda machine: machine.extend(machine.since_mark()),
-    "SETITEM": lambda machine: machine.update(machine.last(2)),
-    "SETITEMS": lambda machine: machine.update(machine.since_mark()),
-}
-PLAIN = VALUES | PUTS | GETS | STEPS.keys() | {"MEMOIZE"}
-
-
-POOL = "_dedupe_definitions_v2.pkl"
-RECORDS_A_CHUNK = 512
-
-
-class Stored(Protocol):
-    """A file on disk or in a zip that can be opened more than once."""
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def digest(self) -> str: ...
-
-    @property
-    def size(self) -> int: ...
-
-    def open(self) -> AbstractContextManager[IO[bytes]]: ...
+def _pairs(items: list[Any]) -> dict[Any, Any]:
+    return dict(zip(items[::2], items[1::2], strict=False))
 
 
 @frozen
@@ -216,44 +153,24 @@ def flat(record: Any) -> dict[str, object] | str:
     return fields
 
 
-@frozen
-class Pool:
-    """The pool as a unit. Problems give the number of their record."""
-
-    stored: Stored
-    options: ReadOptions
-
-    @property
-    def key(self) -> str:
-        return self.stored.key
-
-    @property
-    def digest(self) -> str:
-        return self.stored.digest
-
-    @property
-    def size(self) -> int:
-        return self.stored.size
-
-    def chunks(self) -> Iterator[Chunk]:
-        options = self.options.for_workers()
-        waiting: list[tuple[int, dict[str, object] | str]] = []
-        number = reported = 0
-        try:
-            with self.stored.open() as stream:
-                keep = memo_keys(stream)
-            with self.stored.open() as stream:
-                for number, record in enumerate(unpickle_records(stream, keep), 1):
-                    waiting.append((number, flat(record)))
-                    if len(waiting) == RECORDS_A_CHUNK:
-                        position = max(reported, position_of(stream))
-                        yield Records(self.stored.name, tuple(waiting), position - reported, options)
-                        waiting, reported = [], position
-        except DAMAGE as error:
-            if waiting:
-                yield Records(self.stored.name, tuple(waiting), 0, options)
-            yield Rejected(
-                (Problem(self.stored.name, number + 1, f"cannot be read further: {error}"),), self.size - reported
-            )
-            return
-        yield Records(self.stored.name, tuple(waiting), max(0, self.size - reported), options)
+def pool_chunks(shard: Shard) -> Iterator[Chunk]:
+    """Cut a pool into chunks of records. Problems give the number of their record."""
+    options = shard.options.for_workers()
+    batch: list[tuple[int, dict[str, object] | str]] = []
+    number = start = 0
+    try:
+        with shard.open() as stream:
+            keys = memo_keys(stream)
+        with shard.open() as stream:
+            for number, record in enumerate(unpickle_records(stream, keys), 1):
+                batch.append((number, flat(record)))
+                if len(batch) == RECORDS_A_CHUNK:
+                    position = max(start, position_of(stream))
+                    yield Records(shard.name, tuple(batch), position - start, options)
+                    batch, start = [], position
+    except DAMAGE as error:
+        if batch:
+            yield Records(shard.name, tuple(batch), 0, options)
+        yield Rejected((Problem(shard.name, number + 1, f"cannot be read further: {error}"),), shard.size - start)
+        return
+    yield Records(shard.name, tuple(batch), max(0, shard.size - start), options)

@@ -41,49 +41,49 @@ def _standard_library(options: ReadOptions, left_out: Counter[str]) -> Iterator[
     folder = Folder("python", root, "python", options)
     for path, stamp in folder.listing.files.items():
         if path.endswith(".py") and not NOT_LIBRARY & set(PurePosixPath(path).parts):
-            place = FileLocation("python", path, "", f"{web}/{quote(path)}")
-            yield FileUnit(root / path, f"python/{path}", stamp.size, always(place), options, left_out)
+            location = FileLocation("python", path, "", f"{web}/{quote(path)}")
+            yield FileUnit(root / path, f"python/{path}", stamp.size, always(location), options, left_out)
     left_out.update(folder.left_out)
 
 
 def _packages(options: ReadOptions, left_out: Counter[str]) -> dict[str, Distribution]:
     """The packages to read, by normalized name: dependencies that are not too large, and those requested."""
-    asked = {_normal(name) for name in options.packages} - {EVERYTHING}
+    requests = {_normal(name) for name in options.packages} - {EVERYTHING}
     if EVERYTHING in options.packages:
         every = {_normal(one.metadata["Name"] or ""): one for one in distributions()}
         return {name: one for name, one in every.items() if name not in ("", PROJECT)}
-    found = _dependencies()
-    giants = {name for name, one in found.items() if _source_bytes(one) > GIANT_BYTES} - asked
+    packages = _dependencies()
+    giants = {name for name, one in packages.items() if _source_bytes(one) > GIANT_BYTES} - requests
     for name in sorted(giants):
         left_out[f"giant package {name} (on request)"] += 1
-    found = {name: one for name, one in found.items() if name not in giants}
-    for name in sorted(asked - found.keys()):
+    packages = {name: one for name, one in packages.items() if name not in giants}
+    for name in sorted(requests - packages.keys()):
         try:
-            found[name] = distribution(name)
+            packages[name] = distribution(name)
         except PackageNotFoundError as missing:
             raise InputError(f"the package {name} is not installed", "install it, or leave it out") from missing
-    return found
+    return packages
 
 
 def _dependencies() -> dict[str, Distribution]:
     """The project's direct and indirect dependencies that are installed."""
-    found: dict[str, Distribution] = {}
+    packages: dict[str, Distribution] = {}
     waiting = [PROJECT]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in packages:
             continue
         try:
             package = distribution(name)
         except PackageNotFoundError:
             continue
-        found[name] = package
+        packages[name] = package
         for requirement in package.requires or ():
-            written = REQUIREMENT.match(requirement)
-            if written and "extra" not in (written[2] or ""):
-                waiting.append(_normal(written[1]))
-    found.pop(PROJECT, None)
-    return found
+            match = REQUIREMENT.match(requirement)
+            if match and "extra" not in (match[2] or ""):
+                waiting.append(_normal(match[1]))
+    packages.pop(PROJECT, None)
+    return packages
 
 
 def _normal(name: str) -> str:
@@ -92,10 +92,10 @@ def _normal(name: str) -> str:
 
 def _sources(package: Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
     """The Python files that the package lists inside its folder."""
-    for listed in package.files or ():
-        path = PurePosixPath(listed)
+    for file in package.files or ():
+        path = PurePosixPath(file)
         if path.suffix == ".py" and not path.is_absolute() and ".." not in path.parts:
-            yield path, Path(str(package.locate_file(listed)))
+            yield path, Path(str(package.locate_file(file)))
 
 
 def _source_bytes(package: Distribution) -> int:
@@ -115,5 +115,5 @@ def _of_package(name: str, package: Distribution, options: ReadOptions, left_out
         if reason:
             left_out[reason] += 1
         elif file.exists():
-            place = FileLocation(name, str(path), "", file.absolute().as_uri())
-            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), always(place), options, left_out)
+            location = FileLocation(name, str(path), "", file.absolute().as_uri())
+            yield FileUnit(file.resolve(), f"{name}/{path}", _size(file), always(location), options, left_out)

@@ -33,7 +33,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
 KNOWN = frozenset(name for names in (*NAMES.values(), *TOKENS.values()) for name in names)
 COMMIT_IN_URL = re.compile(r"/blob/([0-9a-f]{40})/")
 # The names are those of docs/how-to/load.md.
-REQUIRED = {"repo": "repo", "path": "path", "func_name": "func_name", "original_string": "code", "language": "language"}
+FIELDS = {"repo": "repo", "path": "path", "func_name": "func_name", "original_string": "code", "language": "language"}
 
 
 class BadRecord(ValueError):
@@ -56,18 +56,18 @@ def parse_records(
             problems.append(Problem(file, line, record))
             continue
         try:
-            function, seen = to_function(record, defaults, options.max_function_bytes)
+            function, syntax = to_function(record, defaults, options.max_function_bytes)
         except BadRecord as bad:
             problems.append(Problem(file, line, str(bad)))
             continue
         if options.languages and function.language not in options.languages:
             continue
         functions.append(function)
-        if seen is not None:
-            facts.setdefault((function.repo, function.path, function.language), []).append(seen)
-            if shape := seen.marks.terms():
+        if syntax is not None:
+            facts.setdefault((function.repo, function.path, function.language), []).append(syntax)
+            if shape := syntax.marks.terms():
                 shapes[function.id] = shape
-    every = tuple(_facts(*key, seen) for key, seen in facts.items())
+    every = tuple(_facts(*key, syntax) for key, syntax in facts.items())
     return Parsed(tuple(functions), every, tuple(problems), shapes=shapes)
 
 
@@ -78,7 +78,7 @@ def to_function(
     values = {field: _text(record, field, names) for field, names in NAMES.items()}
     for field, value in defaults.items():
         values[field] = values[field] or value
-    if missing := [name for field, name in REQUIRED.items() if not values[field]]:
+    if missing := [name for field, name in FIELDS.items() if not values[field]]:
         raise BadRecord(f"missing {', '.join(missing)}")
     if not values["sha"] and (commit := COMMIT_IN_URL.search(values["url"])):
         values["sha"] = commit[1]
@@ -87,23 +87,23 @@ def to_function(
     if len(source) > max_bytes:
         raise BadRecord(f"function of {len(source):,} bytes is over the limit of {max_bytes:,}")
     grammar = grammars().get(values["language"])
-    seen = None
+    syntax = None
     if grammar is not None:
         try:
-            seen = single(grammar, source, values["func_name"], _first_line(values["url"]))
+            syntax = single(grammar, source, values["func_name"], _first_line(values["url"]))
         except TooTangled as tangled:
             raise BadRecord(str(tangled)) from tangled
-        if seen.doc.end:
-            code = without_doc(source, 0, len(source), seen.doc).decode("utf-8", "replace")
-            values["docstring"] = values["docstring"] or seen.doc.text
-    stored, summary = (_tokens(record, names) for names in TOKENS.values())
+        if syntax.doc.end:
+            code = without_doc(source, 0, len(source), syntax.doc).decode("utf-8", "replace")
+            values["docstring"] = values["docstring"] or syntax.doc.text
+    tokens, summary = (_tokens(record, names) for names in TOKENS.values())
     function = Function(
         **values,
         code=code,
-        code_tokens=stored or code_tokens(code, grammar.line_comment if grammar is not None else "#"),
+        code_tokens=tokens or code_tokens(code, grammar.line_comment if grammar is not None else "#"),
         docstring_tokens=summary or docstring_tokens(values["docstring"]),
     )
-    return function, seen
+    return function, syntax
 
 
 def _text(record: Mapping[str, object], field: str, names: Sequence[str]) -> str:
@@ -136,16 +136,16 @@ def _tokens(record: Mapping[str, object], names: Sequence[str]) -> tuple[str, ..
 
 def _first_line(url: str) -> int:
     """The first line in the file, from the URL; 1 if the URL has none."""
-    found = LINES_IN_URL.search(url)
-    return int(found[1]) if found else 1
+    match = LINES_IN_URL.search(url)
+    return int(match[1]) if match else 1
 
 
-def _facts(repo: str, path: str, language: str, seen: Sequence[Single]) -> FileFacts:
+def _facts(repo: str, path: str, language: str, parts: Sequence[Single]) -> FileFacts:
     return FileFacts(
         repo,
         path,
         language,
-        tuple(one.symbol for one in seen),
-        tuple(dict.fromkeys(found for one in seen for found in one.imports)),
-        tuple(reference for one in seen for reference in one.references),
+        tuple(one.symbol for one in parts),
+        tuple(dict.fromkeys(one_import for one in parts for one_import in one.imports)),
+        tuple(reference for one in parts for reference in one.references),
     )

@@ -9,9 +9,9 @@ import gzip
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
@@ -44,14 +44,29 @@ LINE_PER_FUNCTION = 8
 DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, KeyError, ValueError, RuntimeError)
 
 
-class Opened(Protocol):
-    """A shard that can be opened: its number of bytes, and how many it takes up on disk."""
+class Shard(Protocol):
+    """A file on disk or in a zip that can be opened more than once."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def name(self) -> str:
+        """Its name in problem reports."""
 
     @property
     def size(self) -> int: ...
 
     @property
-    def stored(self) -> int: ...
+    def packed_size(self) -> int:
+        """The bytes that it takes up on disk."""
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        """Field values for records that lack them, from the file's path."""
+
+    @property
+    def options(self) -> ReadOptions: ...
 
     def open(self) -> AbstractContextManager[IO[bytes]]: ...
 
@@ -74,8 +89,8 @@ class Lines:
         return replace(parsed, problems=(*parsed.problems, *self.problems))
 
 
-def _decode(numbered: tuple[int, bytes]) -> tuple[int, dict[str, object] | str]:
-    line, raw = numbered
+def _decode(number_and_line: tuple[int, bytes]) -> tuple[int, dict[str, object] | str]:
+    line, raw = number_and_line
     try:
         record = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -89,48 +104,41 @@ def _decode(numbered: tuple[int, bytes]) -> tuple[int, dict[str, object] | str]:
     return line, record if isinstance(record, dict) else f"a JSON {type(record).__name__}, not an object"
 
 
-@dataclass(slots=True)
-class _Batch:
-    lines: list[tuple[int, bytes]] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    bytes: int = 0
-
-
-def line_chunks(
-    opened: Opened, file: str, packed: bool, defaults: dict[str, str], options: ReadOptions
-) -> Iterator[Chunk]:
+def line_chunks(shard: Shard) -> Iterator[Chunk]:
     """Cut a shard into chunks of lines, leaving out lines that are too long."""
-    batch = _Batch()
-    options = options.for_workers()
-    reported = 0
+    options = shard.options.for_workers()
+    lines: list[tuple[int, bytes]] = []
+    problems: list[Problem] = []
+    number = size = position = start = 0
 
-    def finish(position: int) -> Lines:
-        nonlocal batch, reported
-        done, batch = batch, _Batch()
-        share, reported = max(0, position - reported), max(reported, position)
-        return Lines(file, tuple(done.lines), share, defaults, options, tuple(done.problems))
+    def chunk() -> Lines:
+        nonlocal lines, problems, size, start
+        share, start = max(0, position - start), max(start, position)
+        result = Lines(shard.name, tuple(lines), share, shard.defaults, options, tuple(problems))
+        lines, problems, size = [], [], 0
+        return result
 
-    number = position = 0
     try:
-        with opened.open() as raw:
-            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), BLOCK) if packed else raw
+        with shard.open() as raw:
+            stream = io.BufferedReader(gzip.GzipFile(fileobj=raw), BLOCK) if shard.key.endswith(".gz") else raw
             limit = options.max_function_bytes * LINE_PER_FUNCTION
-            ceiling = opened.stored * MAX_RATIO + limit
-            for number, line in _numbered(stream, limit, ceiling):
+            for number, line in _number_lines(stream, limit, shard.packed_size * MAX_RATIO + limit):
                 if isinstance(line, str):
-                    batch.problems.append(Problem(file, number, line))
+                    problems.append(Problem(shard.name, number, line))
                 elif line.strip():
-                    batch.lines.append((number, line))
-                    batch.bytes += len(line)
-                if len(batch.lines) + len(batch.problems) >= LINES_A_CHUNK or batch.bytes >= BYTES_A_CHUNK:
+                    lines.append((number, line))
+                    size += len(line)
+                if len(lines) + len(problems) >= LINES_A_CHUNK or size >= BYTES_A_CHUNK:
                     position = position_of(raw)
-                    yield finish(position)
+                    yield chunk()
     except DAMAGE as error:
-        batch.problems.append(Problem(file, number + 1, f"cannot be read further: {error or type(error).__name__}"))
-    if batch.lines or batch.problems:
-        yield finish(opened.size)
-    elif reported < opened.size:
-        yield Rejected((), opened.size - reported)
+        reason = f"cannot be read further: {error or type(error).__name__}"
+        problems.append(Problem(shard.name, number + 1, reason))
+    position = shard.size
+    if lines or problems:
+        yield chunk()
+    elif start < position:
+        yield Rejected((), position - start)
 
 
 def position_of(raw: IO[bytes]) -> int:
@@ -140,23 +148,23 @@ def position_of(raw: IO[bytes]) -> int:
         return 0
 
 
-def _numbered(stream: IO[bytes] | io.BufferedReader, limit: int, ceiling: int) -> Iterator[tuple[int, bytes | str]]:
+def _number_lines(stream: IO[bytes] | io.BufferedReader, limit: int, ceiling: int) -> Iterator[tuple[int, bytes | str]]:
     """Numbered lines. Never holds more than `limit` bytes of a line, nor unpacks more than `ceiling`."""
-    number, seen = 0, 0
+    number, size = 0, 0
     while line := stream.readline(limit + 1):
         number += 1
-        seen += len(line)
+        size += len(line)
         if len(line) > limit and not line.endswith(b"\n"):
             length = len(line)
-            while (rest := stream.readline(BLOCK)) and seen <= ceiling:
+            while (rest := stream.readline(BLOCK)) and size <= ceiling:
                 length += len(rest)
-                seen += len(rest)
+                size += len(rest)
                 if rest.endswith(b"\n"):
                     break
             yield number, f"line of {length:,} bytes is over the limit of {limit:,}"
         else:
             yield number, line
-        if seen > ceiling:
+        if size > ceiling:
             yield number + 1, f"unpacks to more than {MAX_RATIO} times its size: not read further"
             return
 
@@ -203,21 +211,21 @@ class StoredFile:
 
     @property
     def name(self) -> str:
-        """The name used in problem reports."""
         return readable(str(self.path))
 
     @property
     def defaults(self) -> dict[str, str]:
-        """Field values for records that lack them, from the file's path."""
         return {"partition": partition_of(str(self.path))}
 
 
 @dataclass(frozen=True)
 class FileShard(StoredFile):
-    """A `.jsonl` or `.jsonl.gz` on disk."""
+    """A file on disk that is cut into chunks by `cut`."""
+
+    cut: Callable[[Shard], Iterator[Chunk]] = line_chunks
 
     @property
-    def stored(self) -> int:
+    def packed_size(self) -> int:
         return self.size
 
     @contextmanager
@@ -226,7 +234,7 @@ class FileShard(StoredFile):
             yield stream
 
     def chunks(self) -> Iterator[Chunk]:
-        return line_chunks(self, self.name, self.key.endswith(".gz"), self.defaults, self.options)
+        return self.cut(self)
 
 
 @dataclass(frozen=True)
@@ -237,9 +245,10 @@ class ZipEntry:
     member: str
     key: str
     size: int
-    stored: int
+    packed_size: int
     crc: int
     options: ReadOptions
+    cut: Callable[[Shard], Iterator[Chunk]] = line_chunks
 
     @property
     def name(self) -> str:
@@ -248,8 +257,12 @@ class ZipEntry:
     @property
     def digest(self) -> str:
         """A hash of the checksum and size in the archive's list, which reading verifies."""
-        listed = f"{self.options.fingerprint}|{self.member}|{self.crc}|{self.size}"
-        return blake2b(listed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        entry = f"{self.options.fingerprint}|{self.member}|{self.crc}|{self.size}"
+        return blake2b(entry.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        return {"partition": partition_of(self.member)}
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
@@ -257,9 +270,7 @@ class ZipEntry:
             yield stream
 
     def chunks(self) -> Iterator[Chunk]:
-        defaults = {"partition": partition_of(self.member)}
-        packed = self.member.endswith(".gz")
-        return line_chunks(self, self.name, packed, defaults, self.options)
+        return self.cut(self)
 
 
 def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[ZipEntry | Unreadable]:
@@ -268,11 +279,11 @@ def zip_entries(archive: Path, inside: str, options: ReadOptions) -> Iterator[Zi
     `inside` is a prefix of the members' keys, to keep several archives apart in reports.
     """
     try:
-        with zipfile.ZipFile(archive) as opened:
-            listed = sorted(opened.infolist(), key=lambda info: info.filename)
+        with zipfile.ZipFile(archive) as file:
+            entries = sorted(file.infolist(), key=lambda info: info.filename)
     except DAMAGE as error:
         raise InputError(f"{archive} is not a zip that can be read: {error}", "download it again") from error
-    for info in listed:
+    for info in entries:
         path = PurePosixPath(info.filename.replace("\\", "/"))
         if info.is_dir():
             continue
@@ -377,17 +388,17 @@ def _small_batches(batch: Any) -> Iterator[Any]:
         if pyarrow.types.is_dictionary(column.type):
             lengths = compute.binary_length(column.dictionary).take(column.indices)
             sizes += lengths.fill_null(0).to_numpy(zero_copy_only=False)
-    start, held = 0, 0
+    start, total = 0, 0
     for row, size in enumerate(sizes.tolist()):
-        if row > start and held + size > MAX_BATCH_BYTES:
-            yield _decoded(batch.slice(start, row - start))
-            start, held = row, 0
-        held += size
+        if row > start and total + size > MAX_BATCH_BYTES:
+            yield _expand(batch.slice(start, row - start))
+            start, total = row, 0
+        total += size
     if start < batch.num_rows:
-        yield _decoded(batch.slice(start))
+        yield _expand(batch.slice(start))
 
 
-def _decoded(batch: Any) -> Any:
+def _expand(batch: Any) -> Any:
     import pyarrow
 
     columns = [

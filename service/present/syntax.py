@@ -25,7 +25,7 @@ from treeline.ingest.parsers.registry import dialects
 from treeline.service.present.tokenizer import LENGTH_BYTES, PLAIN
 
 COMMENT, STRING, NUMBER, KEYWORD, FUNCTION, TYPE, DECORATOR = "c", "s", "n", "k", "f", "b", "a"
-SECONDS = 0.3  # of processor time for a text
+SECONDS = 0.2  # of processor time for a text; with the rest of a page it stays below .5
 MEMORY = 1 << 29  # bytes; all grammars take 140 MB, and C# 3 GB for 6,400 times `<a `
 SIMPLE_FORMATS = frozenset({"json", "toml", "css"})
 

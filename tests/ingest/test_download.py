@@ -189,37 +189,25 @@ def test_only_web_addresses_are_fetched(tmp_path: Path) -> None:
 
 @pytest.fixture
 def known(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The server stands for all known places: the bucket, Zenodo, Hugging Face, the repository."""
+    """The server stands for all known places: the bucket, Zenodo, the repository."""
     base = server.address.removesuffix("/v2")
     monkeypatch.setattr(download, "ATTEMPTS", 2)
     monkeypatch.setattr(download, "LANGUAGES", dict.fromkeys(download.LANGUAGES, len(server.content)))
-    for place in ("OFFICIAL", "ZENODO", "HUGGING_FACE", "REPOSITORY"):
+    for place in ("OFFICIAL", "ZENODO", "REPOSITORY"):
         monkeypatch.setattr(download, place, f"{base}/{place.lower()}")
     checksum = f"md5:{hashlib.md5(server.content).hexdigest()}"
     links = {"self": f"{base}/zenodo/api/records/{download.ZENODO_RECORD}/files/python.zip/content"}
     archive = {"key": "python.zip", "size": len(server.content), "checksum": checksum, "links": links}
     record = {"id": int(download.ZENODO_RECORD), "files": [{"key": "java.zip", "size": 1, "links": {}}, archive]}
     server.files[f"/zenodo/api/records/{download.ZENODO_RECORD}"] = json.dumps(record).encode()
-    lfs = {"oid": hashlib.sha256(server.content).hexdigest(), "size": len(server.content)}
-    server.files[TREE] = json.dumps([{"type": "file", "path": "data/python.zip", "size": 1, "lfs": lfs}]).encode()
     return server
-
-
-TREE = "/hugging_face/api/datasets/code-search-net/code_search_net/tree/main"
 
 
 def asked_for_archives(server: Server) -> list[str]:
     return [path.split("/")[1] for path in server.paths if path.removesuffix("/content").endswith(".zip")]
 
 
-@pytest.mark.parametrize(
-    ("refuse", "places"),
-    [
-        ((), ["official"]),
-        (("/official",), ["official", "zenodo"]),
-        (("/official", "/zenodo/api"), ["official", "hugging_face"]),
-    ],
-)
+@pytest.mark.parametrize(("refuse", "places"), [((), ["official"]), (("/official",), ["official", "zenodo"])])
 def test_places_that_refuse_are_passed_over(
     known: Server, tmp_path: Path, refuse: tuple[str, ...], places: list[str]
 ) -> None:
@@ -228,12 +216,20 @@ def test_places_that_refuse_are_passed_over(
     assert asked_for_archives(known) == places
 
 
+@pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"files": [{"key": "java.zip"}]}', b'{"files": 1}'])
+def test_a_list_without_the_archive_is_one_line(known: Server, tmp_path: Path, answer: bytes) -> None:
+    known.refuse = ("/official",)
+    known.files[f"/zenodo/api/records/{download.ZENODO_RECORD}"] = answer
+    with pytest.raises(TreelineError, match=r"does not list python\.zip"):
+        read("codesearchnet:python", ReadOptions(cache=tmp_path))
+
+
 def test_when_no_place_answers_one_line_says_what_to_do(known: Server, tmp_path: Path) -> None:
     known.status = 403
     with pytest.raises(TreelineError) as failed:
         read("codesearchnet:python", ReadOptions(cache=tmp_path))
     said = str(failed.value)
-    assert said.count("403 Forbidden") == 3
+    assert said.count("403 Forbidden") == 2
     assert "\n" not in said
     assert f"records/{download.ZENODO_RECORD}" in said
     assert "codesearchnet:PATH" in said
@@ -255,35 +251,14 @@ def test_a_place_that_always_breaks_off_is_passed_over_and_its_part_is_not_conti
     assert not list(tmp_path.rglob("*.part*"))
 
 
-@pytest.mark.parametrize("place", ["zenodo", "hugging_face"])
-def test_an_archive_with_another_hash_is_refused(known: Server, tmp_path: Path, place: str) -> None:
-    known.refuse = ("/official", "/zenodo/api") if place == "hugging_face" else ("/official", "/hugging_face")
+def test_an_archive_with_another_hash_is_refused(known: Server, tmp_path: Path) -> None:
+    known.refuse = ("/official",)
     flipped = bytearray(known.content)
     flipped[-30_000] ^= 1
     known.content = bytes(flipped)
-    with pytest.raises(TreelineError, match=r"has another (md5|sha256) hash than published"):
+    with pytest.raises(TreelineError, match="has another md5 hash than published"):
         read("codesearchnet:python", ReadOptions(cache=tmp_path))
     assert not list(tmp_path.rglob("*.zip*"))
-
-
-def test_parquet_files_serve_where_there_is_no_zip(known: Server, tmp_path: Path) -> None:
-    import pyarrow  # type: ignore[import-untyped]
-    from pyarrow import parquet
-
-    known.refuse = ("/official", "/zenodo")
-    rows = [json.loads(line())]
-    stored = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist(rows), stored)
-    files = ["python/train/0000.parquet", "python/validation/0000.parquet", "ruby/train/0000.parquet"]
-    for file in files:
-        known.files[f"/hugging_face/datasets/code-search-net/code_search_net/resolve/main/{file}"] = stored.getvalue()
-    known.files[TREE] = json.dumps(
-        [{"type": "file", "path": file, "size": len(stored.getvalue())} for file in files]
-    ).encode()
-    functions = read("codesearchnet:python", ReadOptions(cache=tmp_path)).functions
-    assert len(functions) == 2
-    known.status = 403
-    assert len(read("codesearchnet:python", ReadOptions(cache=tmp_path)).functions) == 2, "kept"
 
 
 def test_a_folder_of_ones_own_is_used_as_it_is(known: Server, tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ def test_links_are_not_followed(root: Path, store: Store, home: Path, tmp_path: 
 def test_beside_another_process_the_answer_comes_from_what_is_there(root: Path, store: Store, home: Path) -> None:
     found = refreshed(root, store, home).project
     (root / "a.py").write_text(CODE.format("changed"))
-    with projects._opened(found, home) as database:
+    with projects._open(found, home) as database:
         assert projects._lock(database, 0)
         done = refreshed(root, store, home)
     assert done.is_busy

@@ -15,7 +15,7 @@ import pytest
 
 from treeline.corpus.errors import TreelineError
 from treeline.ingest.source import Parsed
-from treeline.ingest.workers import Task, Workers, outcome
+from treeline.ingest.workers import Task, Workers
 
 LONG = 600  # seconds; no worker takes as long to start, also on a busy machine
 
@@ -79,21 +79,21 @@ def test_however_a_worker_dies_whoever_waits_is_told(how: str, count: int) -> No
     with pytest.raises(TreelineError, match="a worker process died"), Workers(count, {}, 0) as workers:
         futures = [workers.submit([Task("source", "unit", "digest", n, Dies(how))]) for n in range(count * 3)]
         for future in futures:
-            outcome(future)
+            future.result()
 
 
 @pytest.mark.timeout(60)
 def test_a_worker_that_cannot_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(TreelineError, match="a worker process died"), Workers(2, {}, 0) as workers:
-        outcome(workers.submit([Task("source", "unit", "digest", 0, Dies("not"))]))
+        workers.submit([Task("source", "unit", "digest", 0, Dies("not"))]).result()
 
 
 @pytest.mark.timeout(60)
 def test_what_a_library_prints_does_not_get_between_the_results() -> None:
     with Workers(1, {}, 0) as workers:
         results = [workers.submit([Task("source", "unit", "digest", n, Prints())]) for n in range(3)]
-        assert [len(outcome(result).chunks) for result in results] == [1, 1, 1]
+        assert [len(result.result().chunks) for result in results] == [1, 1, 1]
 
 
 @dataclass(frozen=True)
@@ -112,4 +112,4 @@ class Prints:
 def test_an_error_in_a_worker_is_raised_where_its_result_is_waited_for() -> None:
     with pytest.raises(ZeroDivisionError), Workers(1, {}, 0) as workers:
         workers.submit([Task("source", "unit", "digest", 0, Prints())])
-        outcome(workers.call(divmod, 1, 0))
+        workers.call(divmod, 1, 0).result()

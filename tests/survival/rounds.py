@@ -427,7 +427,9 @@ def worker_killed(place: Place, chance: random.Random, notes: list[str]) -> str:
     while time.monotonic() < end and child.status is None:
         time.sleep(0.01)
     with suppress(OSError):
-        workers = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+        workers = [
+            pid for file in Path(f"/proc/{child.pid}/task").glob("*/children") for pid in file.read_text().split()
+        ]
         for worker in chance.sample(workers, min(len(workers), chance.randint(1, 2))):
             os.kill(int(worker), signal.SIGKILL)
             notes.append("(killed one)")

@@ -5,13 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments
-from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_body, field_name, implemented, nth, text_of
+from treeline.ingest.parsers.grammar import (
+    FOR,
+    Grammar,
+    blank_second,
+    body_at,
+    child_of,
+    field_name,
+    implementation,
+    nth,
+    text_of,
+)
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 GENERICS = re.compile(r"<.*>", re.DOTALL)
@@ -82,7 +93,7 @@ QT_SECTION = re.compile(
     re.MULTILINE,
 )
 # A macro that makes a function of a block: `TEST(Store, Opens) {`, `SYSCALL_DEFINE2(open, …)`, `TEST_CASE("opens") {`.
-MADE = re.compile(
+MACRO_CALL = re.compile(
     rb"^(?P<macro>(?:static[ \t]+)?[A-Z][A-Z0-9_]{2,60}[ \t]?)\("
     rb"(?P<arguments>(?:[^;{}()\"#]{1,400}+|\"(?:[^\"\\\n]|\\.){0,200}+\"|\([^;{}()\"#]{0,100}+\)){1,40}+)\)(?=\s{0,200}+\{)",
     re.MULTILINE,
@@ -91,9 +102,11 @@ ARGUMENT = re.compile(rb'\s*(?:"((?:[^"\\]|\\.)*)"|(\w+))\s*(?:,|\Z)')
 NOT_WORD = re.compile(rb"\W+")
 MADE_TYPE = b"_m"  # the type of a function that a macro made
 # What may stand above a definition: other lines may belong to it.
-ABOVE = re.compile(rb"(?:^|\n)[ \t]*(?:(?://|#|\*)[^\n]*|[^\n]*(?:[;{}>]|\*/|[A-Z]_END)[ \t\r]*(?://[^\n]*)?)?\n\Z")
+LINE_ABOVE = re.compile(
+    rb"(?:^|\n)[ \t]*(?:(?://|#|\*)[^\n]*|[^\n]*(?:[;{}>]|\*/|[A-Z]_END)[ \t\r]*(?://[^\n]*)?)?\n\Z"
+)
 DECLTYPE = re.compile(rb"\bdecltype\((\w+)\)")
-NAMED = frozenset(
+NAMED_TYPES = frozenset(
     """identifier field_identifier type_identifier destructor_name operator_name qualified_identifier operator_cast
     template_function""".split()
 )
@@ -104,27 +117,26 @@ C_FUNCTIONS = ("function_definition", "preproc_function_def")
 NOT_NEWLINE = re.compile(rb"[^\n]")
 
 
-def _blank(found: re.Match[bytes]) -> bytes:
+def _blank(match: re.Match[bytes]) -> bytes:
     """Spaces of the same length; lines stay lines."""
-    return NOT_NEWLINE.sub(b" ", found[0])
+    return NOT_NEWLINE.sub(b" ", match[0])
 
 
 def _blank_macros(source: bytes) -> bytes:
     source = MACRO.sub(_blank, one_branch(source))
     source = CONVENTION.sub(_blank, source)
-    source = CLASS_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
-    source = TRAILING_MACRO.sub(lambda found: found[1] + b" " * len(found[2]), source)
+    source = TRAILING_MACRO.sub(blank_second, CLASS_MACRO.sub(blank_second, source))
     source = QT_SECTION.sub(_qt_section, FIELD_MACRO.sub(_blank, source))
-    return DECLTYPE.sub(lambda found: b"decltype_" + found[1] + b"_", source)
+    return DECLTYPE.sub(lambda match: b"decltype_" + match[1] + b"_", source)
 
 
-def _qt_section(found: re.Match[bytes]) -> bytes:
+def _qt_section(match: re.Match[bytes]) -> bytes:
     """`public slots:` is `public:`, and `signals:` a label of the same length."""
-    return found[1] + b" " * len(found[2]) if found[1].strip() else found[1] + b"public".ljust(len(found[2]))
+    return blank_second(match) if match[1].strip() else match[1] + b"public".ljust(len(match[2]))
 
 
 CONDITION = re.compile(rb"^[ \t]*#[ \t]*(if|el|endif)\w*\b(?:[^\n\\]|\\\r?\n|\\.)*", re.MULTILINE)
-QUOTED = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+QUOTED_TEXT = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 OPENING, CLOSING = b"{(", b"})"
 
 
@@ -133,16 +145,16 @@ def one_branch(source: bytes, *, inside: bool = False, every: bool = False) -> b
 
     With `inside`, also of those within a definition; with `every`, of all.
     """
-    quiet = bytearray(QUOTED.sub(_blank, source))
-    kept = bytearray(source)
+    quiet = bytearray(QUOTED_TEXT.sub(_blank, source))
+    result = bytearray(source)
     groups: list[list[tuple[int, int]]] = []
-    for found in CONDITION.finditer(bytes(quiet)):
-        if found[1] == b"if":
+    for match in CONDITION.finditer(bytes(quiet)):
+        if match[1] == b"if":
             groups.append([])
         elif not groups:
             continue
-        groups[-1].append(found.span())
-        if found[1] != b"endif":
+        groups[-1].append(match.span())
+        if match[1] != b"endif":
             continue
         lines = groups.pop()
         branches = [(start, end) for (_, start), (end, _) in pairwise(lines)]
@@ -150,9 +162,9 @@ def one_branch(source: bytes, *, inside: bool = False, every: bool = False) -> b
         if nests and not (inside and _is_inside(quiet, lines[0][0])):
             continue
         for start, end in (*lines, *branches[1:]):
-            for text in (quiet, kept):
+            for text in (quiet, result):
                 text[start:end] = NOT_NEWLINE.sub(b" ", bytes(text[start:end]))
-    return bytes(kept)
+    return bytes(result)
 
 
 def _is_inside(text: bytearray, at: int) -> bool:
@@ -164,80 +176,68 @@ def _is_inside(text: bytearray, at: int) -> bool:
     )
 
 
-def _outermost_branches(source: bytes) -> bytes:
-    return one_branch(source, inside=True)
-
-
 def _is_balanced(text: bytearray) -> bool:
     depth = 0
-    for found in re.finditer(rb"[{}()]", text):
-        depth += 1 if found[0] in OPENING else -1
+    for match in re.finditer(rb"[{}()]", text):
+        depth += 1 if match[0] in OPENING else -1
         if depth < 0:
             return False
     return depth == 0
 
 
-def _made(source: bytes, *, qualifies: bool) -> bytes:
+def _mend_macros(source: bytes, *, qualifies: bool) -> bytes:
     """The text with macros that make functions as functions, named by the macro's arguments."""
 
-    def function(found: re.Match[bytes]) -> bytes:
-        if not ABOVE.search(source[max(0, found.start() - 300) : found.start()]) and found.start():
-            return found[0]
+    def function(match: re.Match[bytes]) -> bytes:
+        if not LINE_ABOVE.search(source[max(0, match.start() - 300) : match.start()]) and match.start():
+            return match[0]
         names = []
-        at = found.start("arguments")
-        while (argument := ARGUMENT.match(source, at, found.end("arguments"))) and argument.end() > at:
+        at = match.start("arguments")
+        while (argument := ARGUMENT.match(source, at, match.end("arguments"))) and argument.end() > at:
             names.append((argument[2] or NOT_WORD.sub(b"_", argument[1]).strip(b"_"), argument[1] is not None))
             at = argument.end()
         if not names or not names[0][0] or names[0][0][:1].isdigit():
-            return found[0]
-        parts = [name for name, quoted in names if not quoted]
-        is_pair = len(parts) == 2 and at >= found.end("arguments") and not names[0][1]
+            return match[0]
+        parts = [name for name, is_quoted in names if not is_quoted]
+        is_pair = len(parts) == 2 and at >= match.end("arguments") and not names[0][1]
         name = (b"::" if qualifies else b"_").join(parts) if is_pair else names[0][0]
         # The same length and the same lines.
-        room = len(found["macro"]) + len(found["arguments"]) - len(MADE_TYPE) - len(name) - 1
+        room = len(match["macro"]) + len(match["arguments"]) - len(MADE_TYPE) - len(name) - 1
         if room < 0:
-            return found[0]
-        lines = found[0].count(b"\n")
+            return match[0]
+        lines = match[0].count(b"\n")
         return (
-            MADE_TYPE + b" " + name + b"(" + b" " * (room - lines) + b"\n" * lines + b")" if room >= lines else found[0]
+            MADE_TYPE + b" " + name + b"(" + b" " * (room - lines) + b"\n" * lines + b")" if room >= lines else match[0]
         )
 
-    return MADE.sub(function, source) if b"(" in source else source
+    return MACRO_CALL.sub(function, source) if b"(" in source else source
 
 
-def _c_repair(source: bytes) -> bytes:
-    return _made(source, qualifies=False)
-
-
-def _cpp_repair(source: bytes) -> bytes:
-    return _made(source, qualifies=True)
-
-
-def _declared(node: Node | None) -> Node | None:
+def _declarator_name(node: Node | None) -> Node | None:
     """The name inside a declarator, under pointers, parameters and initial values."""
-    while node is not None and node.type not in NAMED:
+    while node is not None and node.type not in NAMED_TYPES:
         inner = node.child_by_field_name("declarator")
         if inner is None:
             inner = next((child for child in node.named_children if child.type.endswith("declarator")), None)
             if inner is None:
-                inner = next((child for child in node.named_children if child.type in NAMED), None)
+                inner = next((child for child in node.named_children if child.type in NAMED_TYPES), None)
         node = inner
     return node
 
 
 def _c_name(node: Node) -> str:
     if node.type in ("function_definition", "declaration", "type_definition"):
-        found = _declared(node.child_by_field_name("declarator"))
+        name = _declarator_name(node.child_by_field_name("declarator"))
     elif node.type == "type_identifier" or node.type.endswith("declarator"):
-        found = _declared(node)  # the second name of a typedef
+        name = _declarator_name(node)  # the second name of a typedef
     else:
-        found = node.child_by_field_name("name")
-    if found is None:
+        name = node.child_by_field_name("name")
+    if name is None:
         return ""
-    if found.type == "operator_cast":
-        return f"operator {text_of(found.child_by_field_name('type'))}"
-    text = text_of(found)
-    if found.type == "qualified_identifier":
+    if name.type == "operator_cast":
+        return f"operator {text_of(name.child_by_field_name('type'))}"
+    text = text_of(name)
+    if name.type == "qualified_identifier":
         return ".".join(part.strip() for part in GENERICS.sub("", text).split("::") if part.strip())
     return GENERICS.sub("", text) if "operator" not in text else " ".join(text.split())
 
@@ -255,7 +255,7 @@ def _c_constants(node: Node) -> Iterator[tuple[Node, str]]:
         return
     for declarator in node.children_by_field_name("declarator"):
         if declarator.type in ("init_declarator", "array_declarator"):
-            name = _declared(declarator)
+            name = _declarator_name(declarator)
             yield node, text_of(name) if name is not None and name.type == "identifier" else ""
             return
 
@@ -266,29 +266,29 @@ VARIABLES = frozenset({"identifier", "field_identifier"})
 def _c_bindings(node: Node) -> Iterator[tuple[str, str]]:
     """Variables, parameters and fields; `auto` is what the value is."""
     kind = node.child_by_field_name("type")
-    declared = type_of(kind)
+    type_name = type_of(kind)
     is_auto = kind is not None and kind.type == "placeholder_type_specifier"
     if kind is not None and kind.type in ("struct_specifier", "union_specifier", "enum_specifier"):
-        declared = type_of(kind.child_by_field_name("name"))
+        type_name = type_of(kind.child_by_field_name("name"))
     for declarator in node.children_by_field_name("declarator"):
-        name = _declared(declarator)
+        name = _declarator_name(declarator)
         if name is None or name.type not in VARIABLES or _is_function(declarator):
             continue
         value = node.child_by_field_name("right") if node.type == "for_range_loop" else None
         if value is not None:
-            yield text_of(name), element_of(value) if is_auto else declared
+            yield text_of(name), element_of(value) if is_auto else type_name
         elif is_auto:
             yield text_of(name), value_of(declarator.child_by_field_name("value"))
         else:
-            yield text_of(name), declared
+            yield text_of(name), type_name
 
 
 def _is_function(declarator: Node) -> bool:
     """Whether a declarator declares a function, and not a pointer to one or a variable."""
-    found: Node | None = declarator
-    while found is not None and found.type in ("pointer_declarator", "reference_declarator"):
-        found = found.child_by_field_name("declarator") or nth(found, 0)
-    return found is not None and found.type == "function_declarator" and child_of(found, "identifier") is not None
+    inner: Node | None = declarator
+    while inner is not None and inner.type in ("pointer_declarator", "reference_declarator"):
+        inner = inner.child_by_field_name("declarator") or nth(inner, 0)
+    return inner is not None and inner.type == "function_declarator" and child_of(inner, "identifier") is not None
 
 
 def _c_returns(node: Node) -> str:
@@ -306,13 +306,13 @@ def _is_static(node: Node) -> bool:
     # `TEST_IMPL(open) { … }`: a macro makes another name of it.
     if node.type == "preproc_function_def" or "static" in specifiers or _is_made(node):
         return True
-    found = node.child_by_field_name("declarator")
-    while found is not None and found.type != "function_declarator":
-        found = found.child_by_field_name("declarator")
-    return found is None
+    inner = node.child_by_field_name("declarator")
+    while inner is not None and inner.type != "function_declarator":
+        inner = inner.child_by_field_name("declarator")
+    return inner is None
 
 
-def _included(statement: Node) -> list[Import]:
+def _includes(statement: Node) -> list[Import]:
     path = text_of(statement.child_by_field_name("path"))
     return [Import(("./" if path.startswith('"') else "") + path.strip('<>"'), "", "")]
 
@@ -343,7 +343,7 @@ AVAILABILITY = re.compile(
 def _objc_repair(source: bytes) -> bytes:
     """`NS_ENUM(NSInteger, State)` is `enum State`, and availability is left out."""
     source = AVAILABILITY.sub(_blank, source)
-    return NS_ENUM.sub(lambda found: b"enum " + found[1] + _blank(found)[len(found[1]) + 5 :], source)
+    return NS_ENUM.sub(lambda match: b"enum " + match[1] + _blank(match)[len(match[1]) + 5 :], source)
 
 
 def _objc_name(node: Node) -> str:
@@ -364,11 +364,6 @@ def _objc_functions(node: Node) -> Iterator[tuple[Node, str]]:
         yield from _c_functions(node)
 
 
-def _objc_body(node: Node) -> int:
-    body = child_of(node, "compound_statement") if node.type == "method_definition" else None
-    return body.start_byte if body is not None else field_body(node)
-
-
 # A namespace's opening line is a piece of its own, so that what stands in it parses without it.
 CPP_CUT = re.compile(
     rb"^(?:\}[^\n]*|(?:inline[ \t]+)?namespace\b[^\n;{}]*\{[ \t\r]*|extern \"C\"[ \t]*\{[ \t\r]*"
@@ -383,32 +378,26 @@ C_GRAMMAR = Grammar(
     functions_of=_c_functions,
     constants_of=_c_constants,
     comments=C_COMMENTS,
-    repair=_c_repair,
+    repair=partial(_mend_macros, qualifies=False),
     mend=_blank_macros,
-    simplify=_outermost_branches,
-    imports_of=_included,
+    simplify=partial(one_branch, inside=True),
+    imports_of=_includes,
     bindings_of=_c_bindings,
     returns_of=_c_returns,
     is_private=_is_static,
 )
 GRAMMARS = (
     C_GRAMMAR,
-    replace(C_GRAMMAR, name="cpp", query=CPP, nests=True, repair=_cpp_repair, cut=CPP_CUT),
-    Grammar(
+    replace(C_GRAMMAR, name="cpp", query=CPP, nests=True, repair=partial(_mend_macros, qualifies=True), cut=CPP_CUT),
+    replace(
+        C_GRAMMAR,
         name="objc",
         query=OBJECTIVE_C,
+        nests=True,
         name_of=_objc_name,
         functions_of=_objc_functions,
-        constants_of=_c_constants,
-        body_of=_objc_body,
+        body_of=body_at("body", "compound_statement"),
         repair=_objc_repair,
-        scope_of=implemented,
-        comments=C_COMMENTS,
-        mend=_blank_macros,
-        simplify=_outermost_branches,
-        imports_of=_included,
-        bindings_of=_c_bindings,
-        returns_of=_c_returns,
-        is_private=_is_static,
+        scope_of=implementation,
     ),
 )

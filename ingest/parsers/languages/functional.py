@@ -16,8 +16,18 @@ from treeline.ingest.parsers.comments import (
     above_signature,
     comment_above,
 )
-from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, implemented, nth, text_of
-from treeline.ingest.parsers.names import called
+from treeline.ingest.parsers.grammar import (
+    Grammar,
+    body_at,
+    child_of,
+    descend,
+    field_body,
+    field_name,
+    implementation,
+    nth,
+    text_of,
+)
+from treeline.ingest.parsers.names import call_name
 
 # Elixir -----------------------------------------------------------------------------------------------------------
 
@@ -76,8 +86,8 @@ def _elixir_name(node: Node) -> str:
         return text_of(first)
     if target == "defimpl":
         whole = text_of(node)[:300]
-        wanted = re.search(r"for:\s*([\w.]+)", whole)
-        return f"{text_of(first)} for {wanted[1]}" if wanted else text_of(first)
+        protocol = re.search(r"for:\s*([\w.]+)", whole)
+        return f"{text_of(first)} for {protocol[1]}" if protocol else text_of(first)
     if target in ("test", "property"):
         return f"{target} " + text_of(first).strip('"')
     if node.type == "call" and target not in SPECIAL and first.type != "binary_operator":
@@ -112,31 +122,27 @@ def _elixir_constants(node: Node) -> Iterator[tuple[Node, str]]:
 def _elixir_doc(node: Node, source: bytes) -> Doc:
     target = text_of(node.child_by_field_name("target"))
     if target in ("defmodule", "defprotocol", "defimpl"):
-        found = MODULE_DOC.search(source, node.start_byte, min(node.end_byte, node.start_byte + NEAR))
-        if found is None or DEFINES.search(source, node.start_byte + 3, found.start()):
+        match = MODULE_DOC.search(source, node.start_byte, min(node.end_byte, node.start_byte + NEAR))
+        if match is None or DEFINES.search(source, node.start_byte + 3, match.start()):
             return NO_DOC
-        return Doc(_dedented(found[2] or found[3] or b""), found.start(), found.end())
+        return Doc(_dedent(match[2] or match[3] or b""), match.start(), match.end())
     floor = max(0, node.start_byte - NEAR)
     at = source.rfind(b"@doc ", floor, node.start_byte)
     if source.startswith(b"@doc since:", at):  # a second attribute
         at = source.rfind(b"@doc ", floor, at)
-    found = ATTRIBUTE_DOC.match(source, at, node.start_byte) if at >= 0 else None
-    if found is None or DEFINES.search(source, found.end(), node.start_byte):
+    match = ATTRIBUTE_DOC.match(source, at, node.start_byte) if at >= 0 else None
+    if match is None or DEFINES.search(source, match.end(), node.start_byte):
         return comment_above(source, node.start_byte, ELIXIR_COMMENTS)
-    return Doc(_dedented(found[2] or found[3] or b""), above=at)
+    return Doc(_dedent(match[2] or match[3] or b""), above=at)
 
 
-def _dedented(text: bytes) -> str:
+def _dedent(text: bytes) -> str:
     lines = text.decode("utf-8", "replace").strip("\n").splitlines()
     indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     return "\n".join(line[indent:].rstrip() for line in lines).strip()
 
 
-def _elixir_body(node: Node) -> int:
-    return next((child.start_byte for child in node.named_children if child.type == "do_block"), 0)
-
-
-ALIASED = re.compile(r",\s*as:\s*(\w+)")
+ALIAS = re.compile(r",\s*as:\s*(\w+)")
 
 
 def _elixir_imports(call: Node) -> list[Import]:
@@ -146,8 +152,8 @@ def _elixir_imports(call: Node) -> list[Import]:
         return [Import(module, "*", "")] if module else []
     common, _, several = module.partition("{")
     modules = [common + one.strip() for one in several.rstrip("}").split(",")] if several else [module]
-    given = ALIASED.search(text_of(call))
-    return [Import(one, "", given[1] if given else one.rpartition(".")[2]) for one in modules if one]
+    alias = ALIAS.search(text_of(call))
+    return [Import(one, "", alias[1] if alias else one.rpartition(".")[2]) for one in modules if one]
 
 
 def _elixir_target(node: Node) -> tuple[int, int]:
@@ -175,14 +181,14 @@ HASKELL = """
 """
 
 
-APPLIED = re.compile(r"\(([A-Z][\w.']*)(?:\s[^()]*)?\)")  # `(Maybe a)`
+TYPE_APPLICATION = re.compile(r"\(([A-Z][\w.']*)(?:\s[^()]*)?\)")  # `(Maybe a)`
 
 
 def _haskell_name(node: Node) -> str:
     if node.type == "instance":
         patterns = text_of(node.child_by_field_name("patterns"))
-        applied = APPLIED.fullmatch(patterns)
-        patterns = applied[1] if applied else patterns
+        match = TYPE_APPLICATION.fullmatch(patterns)
+        patterns = match[1] if match else patterns
         return f"{field_name(node)} for {patterns}" if patterns else field_name(node)
     name = field_name(node)
     if not name:
@@ -196,11 +202,10 @@ def _haskell_name(node: Node) -> str:
 
 
 def _haskell_body(node: Node) -> int:
-    for name in ("declarations", "match", "constructors"):
-        part = node.child_by_field_name(name)
-        if part is not None:
-            return part.start_byte
-    return node.end_byte if node.type == "signature" else 0
+    return node.end_byte if node.type == "signature" else HASKELL_BODY(node)
+
+
+HASKELL_BODY = body_at("declarations", "match", "constructors")
 
 
 def _haskell_imports(statement: Node) -> list[Import]:
@@ -258,10 +263,7 @@ def _ocaml_name(node: Node) -> str:
         return _ocaml_plain(next(iter(node.named_children), None))
     if node.type == "type_binding":
         return text_of(node.child_by_field_name("name"))
-    found: Node | None = node
-    for step in OCAML_NAMES.get(node.type, ("name",)):
-        found = child_of(found, step) if found is not None else None
-    return text_of(found)
+    return text_of(descend(node, OCAML_NAMES.get(node.type, ("name",))))
 
 
 def _ocaml_plain(name: Node | None) -> str:
@@ -287,8 +289,8 @@ OCAML_TEST = re.compile(r"let%(\w+)")
 
 def _ocaml_test(node: Node, pattern: Node | None) -> str:
     """`let%test "adds" = …` is `test(adds)`."""
-    found = OCAML_TEST.match((node.text or b"")[:40].decode("utf-8", "replace"))
-    return called(found[1], text_of(pattern)) if found and pattern is not None and pattern.type == "string" else ""
+    match = OCAML_TEST.match((node.text or b"")[:40].decode("utf-8", "replace"))
+    return call_name(match[1], text_of(pattern)) if match and pattern is not None and pattern.type == "string" else ""
 
 
 def _ocaml_functions(node: Node) -> Iterator[tuple[Node, str]]:
@@ -309,13 +311,13 @@ def _ocaml_body(node: Node) -> int:
 
 def _ocaml_doc(node: Node, source: bytes) -> Doc:
     """The comment above; or the one below, as the standard library has it, unless that belongs to what follows."""
-    above = comment_above(source, node.start_byte, OCAML_COMMENTS)
-    if above.text and not OCAML_ATTACHED.search(source[max(0, above.above - 200) : above.above]):
-        return above
-    below = OCAML_DOC_BELOW.match(source, node.end_byte, min(len(source), node.end_byte + NEAR))
-    if below is None:
-        return above
-    return Doc("\n".join(line.strip() for line in below[1].decode("utf-8", "replace").strip().splitlines()))
+    doc = comment_above(source, node.start_byte, OCAML_COMMENTS)
+    if doc.text and not OCAML_ATTACHED.search(source[max(0, doc.above - 200) : doc.above]):
+        return doc
+    match = OCAML_DOC_BELOW.match(source, node.end_byte, min(len(source), node.end_byte + NEAR))
+    if match is None:
+        return doc
+    return Doc("\n".join(line.strip() for line in match[1].decode("utf-8", "replace").strip().splitlines()))
 
 
 # F# ---------------------------------------------------------------------------------------------------------------
@@ -351,11 +353,12 @@ FSHARP_LEFT = frozenset({"function_declaration_left", "value_declaration_left"})
 
 def _fsharp_functions(node: Node) -> Iterator[tuple[Node, str]]:
     """Functions: one alone with its `let`, several of `let rec … and …` each for itself."""
-    defined = child_of(node, "function_or_value_defn") if node.type == "declaration_expression" else None
-    left = [child for child in defined.named_children if child.type in FSHARP_LEFT] if defined is not None else []
-    if len(left) > 1:
-        yield from ((one, _fsharp_name(one)) for one in left)
-    elif not _is_fsharp_literal(defined):
+    definition = child_of(node, "function_or_value_defn") if node.type == "declaration_expression" else None
+    children = definition.named_children if definition is not None else []
+    heads = [child for child in children if child.type in FSHARP_LEFT]
+    if len(heads) > 1:
+        yield from ((one, _fsharp_name(one)) for one in heads)
+    elif not _is_fsharp_literal(definition):
         yield node, _fsharp_name(node)
 
 
@@ -364,10 +367,10 @@ def _fsharp_constants(node: Node) -> Iterator[tuple[Node, str]]:
         yield node, _fsharp_name(node)
 
 
-def _is_fsharp_literal(defined: Node | None) -> bool:
-    if defined is None or child_of(defined, "value_declaration_left") is None:
+def _is_fsharp_literal(definition: Node | None) -> bool:
+    if definition is None or child_of(definition, "value_declaration_left") is None:
         return False
-    body = defined.child_by_field_name("body")
+    body = definition.child_by_field_name("body")
     return body is not None and body.type in FSHARP_LITERALS
 
 
@@ -377,12 +380,12 @@ def _fsharp_end(node: Node) -> Node:
 
 
 def _fsharp_name(node: Node) -> str:
-    found = FSHARP_NAME.match((node.text or b"")[:400].decode("utf-8", "replace"))
-    if found is None or found[1] in ("let", "and", "member"):
-        named = FSHARP_OPERATOR.match((node.text or b"")[:400].decode("utf-8", "replace"))
-        return named[1].strip() if named else ""
+    match = FSHARP_NAME.match((node.text or b"")[:400].decode("utf-8", "replace"))
+    if match is None or match[1] in ("let", "and", "member"):
+        operator = FSHARP_OPERATOR.match((node.text or b"")[:400].decode("utf-8", "replace"))
+        return operator[1].strip() if operator else ""
     # `member this.Name`: the instance is no part of the name.
-    name = found[1].rpartition(".")[2] if node.type == "method_or_prop_defn" else found[1]
+    name = match[1].rpartition(".")[2] if node.type == "method_or_prop_defn" else match[1]
     return name.strip("`")
 
 
@@ -413,9 +416,9 @@ def _erlang_doc(node: Node, source: bytes) -> Doc:
     start = above_signature(source, node.start_byte, ERLANG_SPEC)
     floor = max(0, start - NEAR)
     at = source.rfind(b"\n-doc", floor, start)
-    found = ERLANG_DOC.match(source, at + 1, start) if at >= 0 else None
-    if found is not None:
-        return Doc(_dedented(found[2] or found[3] or b""), above=at + 1)
+    match = ERLANG_DOC.match(source, at + 1, start) if at >= 0 else None
+    if match is not None:
+        return Doc(_dedent(match[2] or match[3] or b""), above=at + 1)
     doc = comment_above(source, start, ERLANG_COMMENTS)
     return doc._replace(text=ERLANG_TAGS.sub("", doc.text).strip())
 
@@ -484,9 +487,9 @@ GRAMMARS = (
         query=ELIXIR,
         name_of=_elixir_name,
         constants_of=_elixir_constants,
-        scope_of=implemented,
+        scope_of=implementation,
         doc_of=_elixir_doc,
-        body_of=_elixir_body,
+        body_of=body_at("do_block"),
         imports_of=_elixir_imports,
         target_of=_elixir_target,
         comments=HASHES,
@@ -497,7 +500,7 @@ GRAMMARS = (
         name="haskell",
         query=HASKELL,
         name_of=_haskell_name,
-        scope_of=implemented,
+        scope_of=implementation,
         body_of=_haskell_body,
         imports_of=_haskell_imports,
         comments=Comments((b"--",), (b"{-", b"-}"), re.compile(rb"\{-#")),

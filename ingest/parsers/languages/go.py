@@ -46,19 +46,19 @@ def owner_of(node: Node) -> str:
     receiver = node.child_by_field_name("receiver")
     if receiver is None:
         return ""
-    written = text_of(receiver).strip("() ").split("[")[0]
-    return written.replace("*", " ").split()[-1] if written.strip("* ") else ""
+    text = text_of(receiver).strip("() ").split("[")[0]
+    return text.replace("*", " ").split()[-1] if text.strip("* ") else ""
 
 
 def receiver_of(node: Node) -> str:
     """The receiver's variable: `(q *Queue[T])` gives `q`."""
     receiver = node.child_by_field_name("receiver")
-    found = (
+    part = (
         next((one for one in receiver.named_children if one.type == "parameter_declaration"), None)
         if receiver
         else None
     )
-    return text_of(found.child_by_field_name("name")) if found is not None else ""
+    return text_of(part.child_by_field_name("name")) if part is not None else ""
 
 
 def type_expression(node: Node | None, depth: int = 5) -> str:
@@ -72,8 +72,8 @@ def type_expression(node: Node | None, depth: int = 5) -> str:
     if node.type in ("pointer_type", "parenthesized_type"):
         return type_expression(nth(node, 0), depth - 1)
     inner = node.child_by_field_name("element" if node.type in ("slice_type", "array_type") else "value")
-    found = type_expression(inner, depth - 1)
-    return f"{found}*" if found else ""
+    element = type_expression(inner, depth - 1)
+    return f"{element}*" if element else ""
 
 
 def value_expression(node: Node | None) -> str:
@@ -91,37 +91,37 @@ def value_expression(node: Node | None) -> str:
 
 def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
     if node.type == "type_spec":  # `type Routes []Route`: what indexing one gives
-        held = type_expression(node.child_by_field_name("type"))
-        if held.endswith("*"):
-            yield "[]", held[:-1]
+        expression = type_expression(node.child_by_field_name("type"))
+        if expression.endswith("*"):
+            yield "[]", expression[:-1]
         return
     if node.type == "short_var_declaration":
-        left, right = (node.child_by_field_name(side) for side in ("left", "right"))
-        names = left.named_children if left is not None else []
+        target, right = (node.child_by_field_name(side) for side in ("left", "right"))
+        names = target.named_children if target is not None else []
         values = right.named_children if right is not None else []
         for at, name in enumerate(names):
             one = at < len(values) and (at == 0 or len(values) == len(names))
             yield text_of(name), value_expression(values[at]) if one else ""
         return
     if node.type == "range_clause":
-        left = node.child_by_field_name("left")
-        for at, name in enumerate(left.named_children if left is not None else ()):
+        target = node.child_by_field_name("left")
+        for at, name in enumerate(target.named_children if target is not None else ()):
             yield text_of(name), element_of(node.child_by_field_name("right")) if at else ""
         return
-    held = type_expression(node.child_by_field_name("type"))
+    expression = type_expression(node.child_by_field_name("type"))
     names = node.children_by_field_name("name")
-    if node.type == "variadic_parameter_declaration" and held:
-        held += "*"
-    if node.type == "var_spec" and not held:
+    if node.type == "variadic_parameter_declaration" and expression:
+        expression += "*"
+    if node.type == "var_spec" and not expression:
         value = node.child_by_field_name("value")
         values = value.named_children if value is not None else []
         for at, name in enumerate(names):
             yield text_of(name), value_expression(values[at]) if at < len(values) else ""
         return
-    if node.type == "field_declaration" and not names and held:  # embedded: its name is the type's
-        yield held.lstrip(":").rpartition(".")[2], held
+    if node.type == "field_declaration" and not names and expression:  # embedded: its name is the type's
+        yield expression.lstrip(":").rpartition(".")[2], expression
     for name in names:
-        yield text_of(name), held
+        yield text_of(name), expression
 
 
 def returns_of(node: Node) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.grammar import Grammar, child_of, text_of
+from treeline.ingest.parsers.grammar import Grammar, child_of, text_of, up_to_name
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
 QUERY = """
@@ -47,24 +47,16 @@ QUERY = """
 """
 
 
-def target_of(node: Node) -> tuple[int, int]:
-    """Of a call, what stands before its arguments (type arguments aside)."""
-    if node.type != "method_invocation":
-        return node.start_byte, node.end_byte
-    name = node.child_by_field_name("name")
-    return node.start_byte, name.end_byte if name is not None else node.end_byte
-
-
 def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
     kind = node.child_by_field_name("type") or child_of(node, "catch_type")
     declarators = node.children_by_field_name("declarator") or [node]
     if node.type == "spread_parameter" and node.named_child_count > 1:  # `Disk... disks`, whose parts have no names
         *_, kind, declarator = node.named_children
         declarators = [declarator]
-    declared = "" if text_of(kind) == "var" else type_of(kind)
+    type_name = "" if text_of(kind) == "var" else type_of(kind)
     if node.type == "enhanced_for_statement":
         name = text_of(node.child_by_field_name("name"))
-        yield name, declared or element_of(node.child_by_field_name("value"))
+        yield name, type_name or element_of(node.child_by_field_name("value"))
         return
     if node.type == "instanceof_expression":
         name = text_of(node.child_by_field_name("name"))
@@ -73,13 +65,13 @@ def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
         return
     for declarator in declarators:
         name = text_of(declarator.child_by_field_name("name"))
-        held = declared
+        expression = type_name
         if declarator.child_by_field_name("dimensions") is not None or node.type == "spread_parameter":
-            held = f"{declared}*" if declared else ""
-        elif not declared:
-            held = value_of(declarator.child_by_field_name("value"))
+            expression = f"{type_name}*" if type_name else ""
+        elif not type_name:
+            expression = value_of(declarator.child_by_field_name("value"))
         if name:
-            yield name, held
+            yield name, expression
 
 
 def returns_of(node: Node) -> str:
@@ -90,10 +82,10 @@ def imports_of(statement: Node) -> list[Import]:
     names = [child for child in statement.named_children if child.type in ("scoped_identifier", "identifier")]
     if not names:
         return []
-    written = text_of(names[0])
+    path = text_of(names[0])
     if any(child.type == "asterisk" for child in statement.named_children):
-        return [Import(written, "*", "")]
-    module, _, name = written.rpartition(".")
+        return [Import(path, "*", "")]
+    module, _, name = path.rpartition(".")
     return [Import(module, name, name)]
 
 
@@ -106,7 +98,7 @@ GRAMMARS = (
         },
         query=QUERY,
         imports_of=imports_of,
-        target_of=target_of,
+        target_of=up_to_name("method_invocation"),
         bindings_of=bindings_of,
         calls_no_variables=True,
         returns_of=returns_of,

@@ -10,9 +10,9 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above, line_of
-from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, child_of, nth, text_of
-from treeline.ingest.parsers.names import ARGUMENT, MAX_ARGUMENT, MAX_TARGET, UNKNOWN, dotted
-from treeline.ingest.parsers.types import element_of, type_of, value_of
+from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, blank_second, child_of, nth, text_of
+from treeline.ingest.parsers.names import ARGUMENT, MAX_ARGUMENT, MAX_TARGET, UNKNOWN, dotted_name
+from treeline.ingest.parsers.types import element_of, return_type, type_of, value_of
 
 QUERY = """
 [(function_declaration) (generator_function_declaration) (method_definition)] @function
@@ -68,7 +68,7 @@ CALLS = frozenset({"call_expression", "new_expression"})
 ACCESSORS = frozenset({"get", "set", "value"})
 DEFINE_PROPERTY = re.compile(rb"(?:Object|Reflect)\.defineProperty$|__defineGetter__$|__defineSetter__$")
 # Which field of a node holds the name that a function is given, and which the function.
-GIVEN = {
+SIDES = {
     "variable_declarator": ("name", "value"),
     "assignment_expression": ("left", "right"),
     "pair": ("key", "value"),
@@ -85,18 +85,18 @@ def functions_of(node: Node) -> Iterator[tuple[Node, str]]:
         value = node.child_by_field_name("value")
         if value is not None and value.child_by_field_name("name") is None:
             yield value, FILE_NAME
-    elif node.type in GIVEN:
-        left, right = (node.child_by_field_name(field) for field in GIVEN[node.type])
-        if left is None or right is None:
+    elif node.type in SIDES:
+        target, right = (node.child_by_field_name(field) for field in SIDES[node.type])
+        if target is None or right is None:
             return
         if right.type in CALLS:
             # `const Type = make("Type", (instance) => { … })`: the constant names the callback.
             if any(_is_long(argument) for argument in _arguments(right)):
-                yield node, _given(left)
+                yield node, _target(target)
         elif right.child_by_field_name("name") is None and not (
-            node.type == "pair" and (left.text or b"") in (b"get", b"set")
+            node.type == "pair" and (target.text or b"") in (b"get", b"set")
         ):
-            yield right, _given(left)
+            yield right, _target(target)
     elif node.type == "function_declaration" and node.child_by_field_name("name") is None:
         yield node, FILE_NAME
     else:
@@ -109,9 +109,9 @@ def constants_of(declarator: Node) -> Iterator[tuple[Node, str]]:
     if value is not None and (value.type in FUNCTIONS or _requires(value)):
         return
     if declarator.type == "assignment_expression":
-        left, right = (declarator.child_by_field_name(name) for name in ("left", "right"))
-        if left is not None and right is not None and right.type not in FUNCTIONS and not _requires(right):
-            name = _given(left)
+        target, right = (declarator.child_by_field_name(name) for name in ("left", "right"))
+        if target is not None and right is not None and right.type not in FUNCTIONS and not _requires(right):
+            name = _target(target)
             yield declarator, "" if name == FILE_NAME else name
         return
     name_node = declarator.child_by_field_name("name")
@@ -127,12 +127,12 @@ def _plain(text: str) -> str:
     return text.strip("'\"`#[] ")[:MAX_TARGET]
 
 
-def _given(left: Node) -> str:
-    if left.end_byte - left.start_byte > MAX_TARGET:
+def _target(node: Node) -> str:
+    if node.end_byte - node.start_byte > MAX_TARGET:
         return ""
-    if left.type != "member_expression":
-        return _plain(text_of(left)) if left.named_child_count == 0 or left.type == "string" else ""
-    parts = [part for part in dotted(text_of(left)).split(".") if part not in EXPORTS and part != UNKNOWN]
+    if node.type != "member_expression":
+        return _plain(text_of(node)) if node.named_child_count == 0 or node.type == "string" else ""
+    parts = [part for part in dotted_name(text_of(node)).split(".") if part not in EXPORTS and part != UNKNOWN]
     return ".".join(parts) or FILE_NAME
 
 
@@ -150,12 +150,12 @@ def _callbacks(call: Node) -> Iterator[tuple[Node, str]]:
     callee = call.child_by_field_name("function") or call.child_by_field_name("constructor")
     if callee is None or call.end_point.row - call.start_point.row + 1 < MIN_CALLBACK:
         return
-    written = (callee.text or b"")[-MAX_TARGET:]
-    name = dotted(written.decode("utf-8", "replace")).rpartition(".")[2]
+    callee_text = (callee.text or b"")[-MAX_TARGET:]
+    name = dotted_name(callee_text.decode("utf-8", "replace")).rpartition(".")[2]
     arguments = _arguments(call) if name else []
     string = next((text_of(one) for one in arguments[:2] if one.type in ("string", "template_string")), "")
     string = " ".join(ARGUMENT.sub(" ", string).split())[:MAX_ARGUMENT]
-    if DEFINE_PROPERTY.search(written):
+    if DEFINE_PROPERTY.search(callee_text):
         yield from _accessors(arguments, string)
         return
     for argument in arguments:
@@ -188,48 +188,44 @@ def doc_of(node: Node, source: bytes) -> Doc:
 
 def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
     """Variables, parameters and fields; what `require` gives is an import."""
-    declared = type_of(node.child_by_field_name("type"))
+    type_name = type_of(node.child_by_field_name("type"))
     if node.type == "for_in_statement":
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if left is not None and left.type == "identifier":
+        target, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if target is not None and target.type == "identifier":
             is_element = text_of(node.child_by_field_name("operator")) == "of"
-            yield text_of(left), element_of(right) if is_element else ""
+            yield text_of(target), element_of(right) if is_element else ""
         return
     if node.type == "assignment_expression":
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        name = text_of(left) if left is not None and left.end_byte - left.start_byte < MAX_TARGET else ""
-        if left is not None and left.type == "identifier":
-            yield name, _assigned(right)
+        target, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        name = text_of(target) if target is not None and target.end_byte - target.start_byte < MAX_TARGET else ""
+        if target is not None and target.type == "identifier":
+            yield name, _expression(right)
         elif name.startswith("this.") and name.count(".") == 1:
-            yield f"self.{name[5:]}", _assigned(right)
+            yield f"self.{name[5:]}", _expression(right)
         return
     fields = ("pattern", "name", "property")
     name_node = next((one for part in fields if (one := node.child_by_field_name(part)) is not None), None)
     value = node.child_by_field_name("value")
     if name_node is None or name_node.type not in NAMES or (value is not None and _requires(value)):
         return
-    held = declared or _assigned(value)
-    yield text_of(name_node), held
+    expression = type_name or _expression(value)
+    yield text_of(name_node), expression
     if node.type == "required_parameter" and child_of(node, "accessibility_modifier") is not None:
-        yield f"self.{text_of(name_node)}", held
+        yield f"self.{text_of(name_node)}", expression
 
 
 NAMES = frozenset({"identifier", "property_identifier", "private_property_identifier"})
 
 
-def _assigned(value: Node | None) -> str:
+def _expression(value: Node | None) -> str:
     return "" if value is None or value.type in FUNCTIONS else value_of(value)
-
-
-def returns_of(node: Node) -> str:
-    return type_of(node.child_by_field_name("return_type"))
 
 
 def imports_of(statement: Node) -> list[Import]:
     if statement.type == "variable_declarator":
-        return _required(statement)
+        return _require_calls(statement)
     module = text_of(statement.child_by_field_name("source")).strip("'\"")
-    found: list[Import] = []
+    imports: list[Import] = []
     if statement.type == "export_statement":  # what a module hands on
         clauses = [child for child in statement.named_children if child.type in ("export_clause", "namespace_export")]
         for clause in clauses:
@@ -237,22 +233,22 @@ def imports_of(statement: Node) -> list[Import]:
                 return [Import(module, "", text_of(nth(clause, 0)))]
             for one in clause.named_children:
                 name = text_of(one.child_by_field_name("name"))
-                found.append(Import(module, name, text_of(one.child_by_field_name("alias")) or name))
-        return found or [Import(module, "*", "")]
+                imports.append(Import(module, name, text_of(one.child_by_field_name("alias")) or name))
+        return imports or [Import(module, "*", "")]
     for clause in (child for child in statement.named_children if child.type == "import_clause"):
         for child in clause.named_children:
             if child.type == "identifier":
-                found.append(Import(module, "default", text_of(child)))
+                imports.append(Import(module, "default", text_of(child)))
             elif child.type == "namespace_import":
-                found.append(Import(module, "", text_of(nth(child, 0))))
+                imports.append(Import(module, "", text_of(nth(child, 0))))
             elif child.type == "named_imports":
                 for one in child.named_children:
                     name = text_of(one.child_by_field_name("name"))
-                    found.append(Import(module, name, text_of(one.child_by_field_name("alias")) or name))
-    return found or ([Import(module, "", "")] if module else [])
+                    imports.append(Import(module, name, text_of(one.child_by_field_name("alias")) or name))
+    return imports or ([Import(module, "", "")] if module else [])
 
 
-def _required(declarator: Node) -> list[Import]:
+def _require_calls(declarator: Node) -> list[Import]:
     call = declarator.child_by_field_name("value")
     arguments = call.child_by_field_name("arguments") if call is not None else None
     string = nth(arguments, 0)
@@ -275,7 +271,7 @@ JAVASCRIPT = Grammar(
     doc_of=doc_of,
     imports_of=imports_of,
     bindings_of=bindings_of,
-    returns_of=returns_of,
+    returns_of=return_type,
     inner_after=WRAPPER,
     wrap=(b"(", b"\n)"),
 )
@@ -313,7 +309,7 @@ TYPE_STAR = re.compile(rb"(?<=export )type(?= +\*)")
 
 def repair(source: bytes) -> bytes:
     source = TYPE_STAR.sub(b"    ", source)
-    return VARIANCE.sub(lambda found: found[1] + b" " * len(found[2]), source)
+    return VARIANCE.sub(blank_second, source)
 
 
 def _typescript(pack: str, query: str) -> Grammar:
@@ -328,9 +324,9 @@ NOT_NEWLINE = re.compile(rb"[^\n]")
 def only_scripts(source: bytes) -> bytes:
     """The text of a component with everything but its scripts blanked."""
     pieces, at = [], 0
-    while (opened := SCRIPT.search(source, at)) and (closed := SCRIPT_END.search(source, opened.end())):
-        pieces += [NOT_NEWLINE.sub(b" ", source[at : opened.end()]), source[opened.end() : closed.start()]]
-        at = closed.start()
+    while (tag := SCRIPT.search(source, at)) and (last := SCRIPT_END.search(source, tag.end())):
+        pieces += [NOT_NEWLINE.sub(b" ", source[at : tag.end()]), source[tag.end() : last.start()]]
+        at = last.start()
     return repair(b"".join((*pieces, NOT_NEWLINE.sub(b" ", source[at:]))))
 
 

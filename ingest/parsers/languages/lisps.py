@@ -31,16 +31,16 @@ LISP_STRINGS = frozenset({"str_lit", "string"})
 LISP_LISTS = frozenset({"list_lit", "list", "vec_lit", "vector", "quote", "quoting_lit"})
 LISP_CLASSES = frozenset({"defclass", "defstruct", "define-condition", "cl-defstruct", "defgeneric", "defpackage"})
 NEAR = 12_000  # bytes of a definition in which its documentation is looked for
-DOCUMENTED = re.compile(r':doc(?:umentation)?\s+"((?:[^"\\]|\\.)*)"')
+DOC_OPTION = re.compile(r':doc(?:umentation)?\s+"((?:[^"\\]|\\.)*)"')
 
 
 def _lisp_name(node: Node) -> str:
     text = (node.text or b"")[:400].decode("utf-8", "replace")
-    found = LISP.match(text)
-    if found is None:
+    match = LISP.match(text)
+    if match is None:
         return ""
     # A method also has what it is chosen by: `(defmethod area :circle [shape] …)`.
-    return f"{found[1]} {found[2]}" if found[2] and text[: found.start(1)].rstrip(" (").endswith("method") else found[1]
+    return f"{match[1]} {match[2]}" if match[2] and text[: match.start(1)].rstrip(" (").endswith("method") else match[1]
 
 
 def _lisp_doc(node: Node, source: bytes) -> Doc:
@@ -49,14 +49,14 @@ def _lisp_doc(node: Node, source: bytes) -> Doc:
     if string is not None:
         text = text_of(string).strip('"').replace('\\"', '"')
         return Doc(text.strip(), string.start_byte, string.end_byte)
-    above = comment_above(source, node.start_byte, SEMICOLONS)
-    if above.text:
-        return above
+    comment = comment_above(source, node.start_byte, SEMICOLONS)
+    if comment.text:
+        return comment
     # `(:documentation "…")` of a class, `^{:doc "…"}` of a name.
-    found = DOCUMENTED.search((node.text or b"")[:NEAR].decode("utf-8", "replace"))
-    if found and (node.type != "list_lit" or found.start() < 200 or _lisp_head(node) in LISP_CLASSES):
-        return Doc(found[1].replace('\\"', '"'))
-    return above
+    match = DOC_OPTION.search((node.text or b"")[:NEAR].decode("utf-8", "replace"))
+    if match and (node.type != "list_lit" or match.start() < 200 or _lisp_head(node) in LISP_CLASSES):
+        return Doc(match[1].replace('\\"', '"'))
+    return comment
 
 
 def _lisp_head(node: Node) -> str:

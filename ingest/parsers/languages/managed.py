@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import Grammar, child_of, field_body, field_name, nth, text_of
+from treeline.ingest.parsers.grammar import (
+    Grammar,
+    blank_second,
+    body_at,
+    child_of,
+    descend,
+    field_body,
+    field_name,
+    nth,
+    text_of,
+)
 from treeline.ingest.parsers.languages.c_family import one_branch
-from treeline.ingest.parsers.names import called
+from treeline.ingest.parsers.names import call_name
 from treeline.ingest.parsers.types import element_of, type_of, value_of
 
-ANNOTATED = Comments(attribute=re.compile(rb"[@\[]"))
+ATTRIBUTES = Comments(attribute=re.compile(rb"[@\[]"))
 
 # C# ---------------------------------------------------------------------------------------------------------------
 
@@ -50,11 +61,8 @@ XML_TAG = re.compile(r"<(?:see|paramref|typeparamref|seealso)\s+\w+=\"([^\"]*)\"
 def _csharp_name(node: Node) -> str:
     if node.type == "field_declaration":
         declaration = child_of(node, "variable_declaration")
-        return (
-            field_name(declarator)
-            if declaration and (declarator := child_of(declaration, "variable_declarator"))
-            else ""
-        )
+        declarator = child_of(declaration, "variable_declarator") if declaration is not None else None
+        return field_name(declarator) if declarator is not None else ""
     if node.type == "operator_declaration":
         return f"operator {text_of(node.child_by_field_name('operator'))}"
     if node.type == "conversion_operator_declaration":
@@ -79,7 +87,7 @@ def _csharp_repair(source: bytes) -> bytes:
     if b"extension" not in source:
         return source
     head = f"class {EXTENSION}".encode()
-    return EXTENSION_BLOCK.sub(lambda found: found[1] + head + re.sub(rb"[^\n]", b" ", found[2][len(head) :]), source)
+    return EXTENSION_BLOCK.sub(lambda match: match[1] + head + re.sub(rb"[^\n]", b" ", match[2][len(head) :]), source)
 
 
 def _csharp_mend(source: bytes) -> bytes:
@@ -89,40 +97,32 @@ def _csharp_mend(source: bytes) -> bytes:
 
 def _csharp_doc(node: Node, source: bytes) -> Doc:
     """The comment above without its XML tags: `<see cref="Foo"/>` becomes `Foo`."""
-    doc = comment_above(source, node.start_byte, ANNOTATED)
+    doc = comment_above(source, node.start_byte, ATTRIBUTES)
     if "<" not in doc.text:
         return doc
-    text = XML_TAG.sub(lambda found: found[1] or "", doc.text)
+    text = XML_TAG.sub(lambda match: match[1] or "", doc.text)
     return Doc("\n".join(line.strip() for line in text.splitlines() if line.strip()), above=doc.above)
-
-
-def _csharp_body(node: Node) -> int:
-    for name in ("body", "accessors", "value"):
-        part = node.child_by_field_name(name)
-        if part is not None:
-            return part.start_byte
-    return 0
 
 
 def _csharp_bindings(node: Node) -> Iterator[tuple[str, str]]:
     """Variables, parameters, fields and properties; `var` is what the value is."""
     kind = node.child_by_field_name("type")
     is_var = kind is not None and kind.type == "implicit_type"
-    declared = "" if is_var else type_of(kind)
+    type_name = "" if is_var else type_of(kind)
     if node.type == "foreach_statement":
-        left = node.child_by_field_name("left")
-        yield text_of(left), element_of(node.child_by_field_name("right")) if is_var else declared
+        target = node.child_by_field_name("left")
+        yield text_of(target), element_of(node.child_by_field_name("right")) if is_var else type_name
     elif node.type == "variable_declaration":
         for declarator in node.named_children:
             if declarator.type == "variable_declarator":
                 value = nth(declarator, 1) if declarator.named_child_count > 1 else None
-                yield field_name(declarator), _csharp_value(value) if is_var else declared
+                yield field_name(declarator), _csharp_value(value) if is_var else type_name
     elif name := field_name(node):
-        yield name, declared
+        yield name, type_name
 
 
 def _csharp_value(node: Node | None) -> str:
-    """What a value is: an object of the type that is made, or an expression."""
+    """The type of a value: an object of the type that is made, or an expression."""
     if node is not None and node.type == "object_creation_expression":
         return type_of(node.child_by_field_name("type"))
     return value_of(node)
@@ -173,24 +173,16 @@ KOTLIN_NAMES = {
 def _kotlin_name(node: Node) -> str:
     if node.type == "secondary_constructor":
         return "constructor"
-    found: Node | None = node
-    for step in KOTLIN_NAMES.get(node.type, ()):
-        found = child_of(found, step) if found is not None else None
-    return text_of(found).strip("`")
+    return text_of(descend(node, KOTLIN_NAMES.get(node.type, ()))).strip("`")
 
 
 def _kotlin_owner(node: Node) -> str:
-    """What an extension function extends: `fun String.title()` is `String.title`."""
+    """The type that an extension function extends: `fun String.title()` is `String.title`."""
     is_extension = node.type in ("function_declaration", "property_declaration")
     receiver = text_of(node.child_by_field_name("receiver")) if is_extension else ""
     if "->" in receiver:
         return ""
     return re.sub(r"<.*>", "", receiver, flags=re.DOTALL).strip("()? ").removesuffix(".Companion").rpartition(".")[2]
-
-
-def _kotlin_body(node: Node) -> int:
-    bodies = ("function_body", "class_body", "enum_class_body", "getter")
-    return next((child.start_byte for child in node.named_children if child.type in bodies), 0)
 
 
 KOTLIN_TYPES = frozenset({"user_type", "nullable_type"})
@@ -211,9 +203,9 @@ def _kotlin_bindings(node: Node) -> Iterator[tuple[str, str]]:
     value = ""
     if kind is None and node.type == "property_declaration" and children[-1].type not in ("getter", "setter"):
         value = "" if children[-1] == holder else value_of(children[-1])
-    held = type_of(kind) if kind is not None else value
+    expression = type_of(kind) if kind is not None else value
     if node.type != "class_parameter" or child_of(node, "binding_pattern_kind") is not None:
-        yield name, held
+        yield name, expression
 
 
 def _kotlin_returns(node: Node) -> str:
@@ -239,10 +231,6 @@ def _kotlin_imports(header: Node) -> list[Import]:
 
 # Guards of `when` (Kotlin 2.2), which the grammar cannot read yet.
 GUARD = re.compile(rb"(\bis\s+[\w.<>*?]+\s+)(if\b[^{}\n]*?)(?=->)")
-
-
-def _kotlin_mend(source: bytes) -> bytes:
-    return GUARD.sub(lambda found: found[1] + b" " * len(found[2]), source)
 
 
 # Scala ------------------------------------------------------------------------------------------------------------
@@ -271,24 +259,24 @@ SCALA = """
 """
 
 
-QUOTED = re.compile(r'"([^"]*)"')
+STRING = re.compile(r'"([^"]*)"')
 
 
 def _scala_name(node: Node) -> str:
     if node.type == "call_expression":  # `test("adds") { … }`
         call = node.child_by_field_name("function")
         callee = text_of(call.child_by_field_name("function") if call is not None else None)
-        return called(callee, text_of(call.child_by_field_name("arguments") if call is not None else None))
+        return call_name(callee, text_of(call.child_by_field_name("arguments") if call is not None else None))
     if node.type == "infix_expression":  # `"A store" should "add" in { … }`
-        said = QUOTED.findall(text_of(node.child_by_field_name("left"))[:400])
-        return called("test", " ".join(said))
+        said = STRING.findall(text_of(node.child_by_field_name("left"))[:400])
+        return call_name("test", " ".join(said))
     if node.type in ("val_definition", "var_definition"):
         pattern = node.child_by_field_name("pattern")
         return text_of(pattern) if pattern is not None and pattern.type == "identifier" else ""
     if node.type == "extension_definition":
         # `extension (s: String) def shout` is `String.shout`.
-        extended = re.search(r":\s*(\w+)", text_of(node.child_by_field_name("parameters")))
-        return extended[1] if extended else ""
+        receiver = re.search(r":\s*(\w+)", text_of(node.child_by_field_name("parameters")))
+        return receiver[1] if receiver else ""
     if node.type == "given_definition" and not field_name(node):
         return text_of(node.child_by_field_name("return_type"))
     return field_name(node)
@@ -353,10 +341,7 @@ def _dart_name(node: Node) -> str:
         return text_of(node.child_by_field_name("class"))
     if node.type == "class_definition" and (alias := child_of(node, "mixin_application_class")) is not None:
         return text_of(child_of(alias, "identifier"))
-    found: Node | None = node
-    for step in DART_NAMES.get(node.type, ("name",)):
-        found = child_of(found, step) if found is not None else None
-    return text_of(found)
+    return text_of(descend(node, DART_NAMES.get(node.type, ("name",))))
 
 
 def _dart_end(node: Node) -> Node:
@@ -378,8 +363,8 @@ def _dart_imports(statement: Node) -> list[Import]:
         return []
     if alias := re.search(r"\bas\s+(\w+)", text[path.end() :]):
         return [Import(path[1], "", alias[1])]
-    if shown := re.search(r"\bshow\s+([\w\s,$]+)", text[path.end() :]):
-        return [Import(path[1], name, name) for name in re.findall(r"[\w$]+", shown[1]) if name != "hide"]
+    if names := re.search(r"\bshow\s+([\w\s,$]+)", text[path.end() :]):
+        return [Import(path[1], name, name) for name in re.findall(r"[\w$]+", names[1]) if name != "hide"]
     return [Import(path[1], "*", "")]
 
 
@@ -391,38 +376,38 @@ GRAMMARS = (
         end_of=_dart_end,
         body_of=_dart_body,
         imports_of=_dart_imports,
-        comments=ANNOTATED,
+        comments=ATTRIBUTES,
     ),
     Grammar(
         name="csharp",
         query=CSHARP,
         name_of=_csharp_name,
         doc_of=_csharp_doc,
-        body_of=_csharp_body,
+        body_of=body_at("body", "accessors", "value"),
         imports_of=_csharp_imports,
         bindings_of=_csharp_bindings,
         returns_of=_csharp_returns,
         repair=_csharp_repair,
         mend=_csharp_mend,
-        comments=ANNOTATED,
+        comments=ATTRIBUTES,
     ),
     Grammar(
         name="kotlin",
         query=KOTLIN,
         name_of=_kotlin_name,
         owner_of=_kotlin_owner,
-        body_of=_kotlin_body,
+        body_of=body_at("function_body", "class_body", "enum_class_body", "getter"),
         imports_of=_kotlin_imports,
         bindings_of=_kotlin_bindings,
         returns_of=_kotlin_returns,
-        mend=_kotlin_mend,
-        comments=ANNOTATED,
+        mend=partial(GUARD.sub, blank_second),
+        comments=ATTRIBUTES,
     ),
     Grammar(
         name="scala",
         query=SCALA,
         name_of=_scala_name,
         imports_of=_scala_imports,
-        comments=ANNOTATED,
+        comments=ATTRIBUTES,
     ),
 )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments
-from treeline.ingest.parsers.grammar import Grammar, field_name, nth, text_of
-from treeline.ingest.parsers.names import called
-from treeline.ingest.parsers.types import element_of, type_of, value_of
+from treeline.ingest.parsers.grammar import Grammar, field_name, nth, text_of, up_to_name
+from treeline.ingest.parsers.names import call_name
+from treeline.ingest.parsers.types import element_of, return_type, type_of, value_of
 
 # A name in the global namespace (`\DateTime`) is PHP's own; a qualified name that is called has a part before the last.
 QUERY = r"""
@@ -52,22 +53,8 @@ QUERY = r"""
 [(assignment_expression) (catch_clause) (foreach_statement)] @bind
 """
 BLOCKS = frozenset({"function_call_expression", "member_call_expression", "scoped_call_expression"})
-CALLS = frozenset({"member_call_expression", "nullsafe_member_call_expression", "scoped_call_expression"})
-
-
-def target_of(node: Node) -> tuple[int, int]:
-    if node.type not in CALLS:
-        return node.start_byte, node.end_byte
-    name = node.child_by_field_name("name")
-    return node.start_byte, name.end_byte if name is not None else node.end_byte
-
-
 # `$text{$at}`, gone from PHP 8 and from the grammar, loses the rest of a file.
 VARIABLE = re.compile(rb"(\$\w+(?:->\w+|\[[^\[\]\n]*\])*)\{([^{}\n;]*)\}")
-
-
-def repair(source: bytes) -> bytes:
-    return VARIABLE.sub(rb"\1[\2]", source)
 
 
 def name_of(node: Node) -> str:
@@ -79,16 +66,16 @@ def name_of(node: Node) -> str:
         arguments = node.child_by_field_name("arguments")
         first = text_of(nth(arguments, 0)).strip("'\"")
         callee = text_of(node.child_by_field_name("function") or node.child_by_field_name("name"))
-        return first if callee == "define" else called(callee, first)
+        return first if callee == "define" else call_name(callee, first)
     return field_name(node)
 
 
 def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
-    declared = type_of(node.child_by_field_name("type"))
+    type_name = type_of(node.child_by_field_name("type"))
     if node.type == "property_declaration":
         for element in node.named_children:
             if element.type == "property_element":
-                yield text_of(nth(element, 0)).lstrip("$"), declared
+                yield text_of(nth(element, 0)).lstrip("$"), type_name
     elif node.type == "foreach_statement":
         collection, target = node.named_children[:2]
         *keys, value = target.named_children if target.type == "pair" else [target]
@@ -99,26 +86,22 @@ def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
         if value.type == "variable_name":
             yield text_of(value), element_of(collection)
     elif node.type == "assignment_expression":
-        left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if left is not None and left.type == "variable_name":
-            yield text_of(left), value_of(right)
-        elif left is not None and left.type == "member_access_expression":
-            owner, name = (text_of(left.child_by_field_name(part)) for part in ("object", "name"))
+        variable, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+        if variable is not None and variable.type == "variable_name":
+            yield text_of(variable), value_of(right)
+        elif variable is not None and variable.type == "member_access_expression":
+            owner, name = (text_of(variable.child_by_field_name(part)) for part in ("object", "name"))
             if owner == "$this":
                 yield f"self.{name}", value_of(right)
     else:
         name = text_of(node.child_by_field_name("name"))
-        yield name, f"{declared}*" if node.type == "variadic_parameter" and declared else declared
+        yield name, f"{type_name}*" if node.type == "variadic_parameter" and type_name else type_name
         if node.type == "property_promotion_parameter":
-            yield f"self.{name.lstrip('$')}", declared
-
-
-def returns_of(node: Node) -> str:
-    return type_of(node.child_by_field_name("return_type"))
+            yield f"self.{name.lstrip('$')}", type_name
 
 
 def imports_of(statement: Node) -> list[Import]:
-    prefix, found = "", []
+    prefix, imports = "", []
     clauses = list(statement.named_children)
     for child in statement.named_children:
         if child.type == "namespace_name":
@@ -132,10 +115,10 @@ def imports_of(statement: Node) -> list[Import]:
         names = [child for child in clause.named_children if child.type in ("name", "qualified_name")]
         if not names:
             continue
-        written = (prefix + text_of(names[0])).strip("\\").replace("\\", ".")
-        module, _, name = written.rpartition(".")
-        found.append(Import(module, name, text_of(alias_node) or name))
-    return found
+        path = (prefix + text_of(names[0])).strip("\\").replace("\\", ".")
+        module, _, name = path.rpartition(".")
+        imports.append(Import(module, name, text_of(alias_node) or name))
+    return imports
 
 
 GRAMMARS = (
@@ -143,13 +126,13 @@ GRAMMARS = (
         name="php",
         query=QUERY,
         name_of=name_of,
-        repair=repair,
+        repair=partial(VARIABLE.sub, rb"\1[\2]"),
         opening=re.compile(rb"\s*<\?(?:php)?\s"),
         comments=Comments((b"//", b"#"), (b"/*", b"*/"), re.compile(rb"#\[")),
         imports_of=imports_of,
-        target_of=target_of,
+        target_of=up_to_name("member_call_expression", "nullsafe_member_call_expression", "scoped_call_expression"),
         bindings_of=bindings_of,
-        returns_of=returns_of,
+        returns_of=return_type,
         wrap=(b"<?php class _ {", b"\n}"),
     ),
 )

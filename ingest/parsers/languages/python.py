@@ -13,7 +13,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import HASHES, NO_DOC, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, nth, text_of
-from treeline.ingest.parsers.types import element_of, type_of, value_of
+from treeline.ingest.parsers.types import element_of, return_type, type_of, value_of
 
 QUERY = """
 (function_definition) @function
@@ -55,7 +55,7 @@ BLOCKS = frozenset(
     for_statement while_statement try_statement except_clause except_group_clause finally_clause with_statement
     match_statement case_clause""".split()
 )
-QUOTED = re.compile(r"""[uUrR]{0,2}(\"\"\"|'''|"|')(.*)\1""", re.DOTALL)
+STRING = re.compile(r"""[uUrR]{0,2}(\"\"\"|'''|"|')(.*)\1""", re.DOTALL)
 
 
 # No file is written in them, and they take the square of its length.
@@ -63,7 +63,7 @@ FOR_DOMAIN_NAMES = frozenset({"punycode", "idna"})
 
 
 def encoding_of(source: bytes) -> str:
-    """What the file's first lines say (PEP 263), unless they say nothing that is known."""
+    """The encoding that the file's first lines name (PEP 263), if Python knows it."""
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
     except SyntaxError:
@@ -87,8 +87,8 @@ def _doc_in(body: Node | None) -> Doc:
     if string is None or string.type not in ("string", "concatenated_string"):
         return NO_DOC
     strings = [string] if string.type == "string" else string.named_children
-    quoted = [QUOTED.fullmatch(text_of(part)) for part in strings if part.type == "string"]
-    text = "".join(part[2] for part in quoted if part)
+    matches = [STRING.fullmatch(text_of(part)) for part in strings if part.type == "string"]
+    text = "".join(part[2] for part in matches if part)
     return Doc(text.strip(), string.start_byte, string.end_byte) if text else NO_DOC
 
 
@@ -120,47 +120,43 @@ def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
         if parameter is not None and parameter.type == "identifier":
             yield text_of(parameter), type_of(node.child_by_field_name("type"))
         return
-    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    target, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     if node.type == "named_expression":
-        left, right = node.child_by_field_name("name"), node.child_by_field_name("value")
-    if left is None or (node.type == "assignment" and right is None and node.child_by_field_name("type") is None):
+        target, right = node.child_by_field_name("name"), node.child_by_field_name("value")
+    if target is None or (node.type == "assignment" and right is None and node.child_by_field_name("type") is None):
         return
-    if left.type in ("pattern_list", "tuple_pattern", "list_pattern"):
-        for one in left.named_children:
+    if target.type in ("pattern_list", "tuple_pattern", "list_pattern"):
+        for one in target.named_children:
             if one.type == "identifier":
                 yield text_of(one), ""
         return
-    name = text_of(left)
-    if left.type == "attribute" and text_of(left.child_by_field_name("object")) != "self":
+    name = text_of(target)
+    if target.type == "attribute" and text_of(target.child_by_field_name("object")) != "self":
         return
-    if left.type in ("identifier", "attribute"):
-        held = type_of(node.child_by_field_name("type"))
+    if target.type in ("identifier", "attribute"):
+        expression = type_of(node.child_by_field_name("type"))
         value = element_of(right) if node.type.startswith("for") else value_of(right)
-        yield name, held or value
-
-
-def returns_of(node: Node) -> str:
-    return type_of(node.child_by_field_name("return_type"))
+        yield name, expression or value
 
 
 def imports_of(statement: Node) -> list[Import]:
     module_node = statement.child_by_field_name("module_name")
     module = text_of(module_node) if module_node is not None else ""
-    found = []
+    imports = []
     for node in statement.children_by_field_name("name"):
         name, alias = node, ""
         if node.type == "aliased_import":
             name = node.child_by_field_name("name") or node
             alias_node = node.child_by_field_name("alias")
             alias = text_of(alias_node) if alias_node is not None else ""
-        written = text_of(name)
+        text = text_of(name)
         if module_node is not None:
-            found.append(Import(module, written, alias or written))
+            imports.append(Import(module, text, alias or text))
         else:
-            found.append(Import(written, "", alias or written))
-    if module_node is not None and not found:
-        found.append(Import(module, "*", ""))
-    return found
+            imports.append(Import(text, "", alias or text))
+    if module_node is not None and not imports:
+        imports.append(Import(module, "*", ""))
+    return imports
 
 
 GRAMMARS = (
@@ -174,7 +170,7 @@ GRAMMARS = (
         end_of=end_of,
         imports_of=imports_of,
         bindings_of=bindings_of,
-        returns_of=returns_of,
+        returns_of=return_type,
         comments=HASHES,
     ),
 )

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import HASHES, Doc, comment_above, line_of
 from treeline.ingest.parsers.grammar import Grammar, nth, text_of
-from treeline.ingest.parsers.names import called, dotted
+from treeline.ingest.parsers.names import call_name, dotted_name
 from treeline.ingest.parsers.types import value_of
 
 QUERY = """
@@ -67,14 +67,14 @@ def repair(source: bytes) -> bytes:
         return source
     lines = {line.strip() for line in source.split(b"\n")}
 
-    def mended(found: re.Match[bytes]) -> bytes:
-        return found[0] if found[3] in lines else b"< " + found[0][2:]
+    def mend(match: re.Match[bytes]) -> bytes:
+        return match[0] if match[3] in lines else b"< " + match[0][2:]
 
-    return HEREDOC.sub(mended, source)
+    return HEREDOC.sub(mend, source)
 
 
 # What describes the task below it.
-DESCRIBED = re.compile(rb"desc[ (]+(['\"])(.*)\1\)?\s*\Z")
+RAKE_DESC = re.compile(rb"desc[ (]+(['\"])(.*)\1\)?\s*\Z")
 
 
 def doc_of(node: Node, source: bytes) -> Doc:
@@ -83,16 +83,16 @@ def doc_of(node: Node, source: bytes) -> Doc:
     if doc.text or node.type != "call":
         return doc
     line = line_of(source, node.start_byte)
-    above = line_of(source, max(0, line - 1))
-    found = DESCRIBED.match(source[above:line].strip())
-    return Doc(found[2].decode("utf-8", "replace"), above=above) if found else doc
+    before = line_of(source, max(0, line - 1))
+    match = RAKE_DESC.match(source[before:line].strip())
+    return Doc(match[2].decode("utf-8", "replace"), above=before) if match else doc
 
 
 def name_of(node: Node) -> str:
     if node.type == "call":
         return _block_name(node)
-    written = text_of(node.child_by_field_name("left" if node.type == "assignment" else "name"))
-    return dotted(written) or written
+    text = text_of(node.child_by_field_name("left" if node.type == "assignment" else "name"))
+    return dotted_name(text) or text
 
 
 def _block_name(call: Node) -> str:
@@ -104,7 +104,7 @@ def _block_name(call: Node) -> str:
     argument = text_of(first).strip(":'\"")
     if method.startswith("define_"):
         return argument
-    return called(method, argument)
+    return call_name(method, argument)
 
 
 def body_of(node: Node) -> int:
@@ -127,8 +127,8 @@ def target_of(node: Node) -> tuple[int, int]:
 
 
 def bindings_of(node: Node) -> Iterator[tuple[str, str]]:
-    left = node.child_by_field_name("left")
-    name = text_of(left)
+    target = node.child_by_field_name("left")
+    name = text_of(target)
     yield f"self.{name}" if name.startswith("@") else name, value_of(node.child_by_field_name("right"))
 
 
@@ -137,9 +137,9 @@ def imports_of(call: Node) -> list[Import]:
     string = nth(arguments, 0)
     if string is None or string.type != "string":
         return []
-    written = text_of(string).strip("'\"")
+    path = text_of(string).strip("'\"")
     relative = text_of(call.child_by_field_name("method")) == "require_relative"
-    return [Import(f"./{written}" if relative else written, "", "")]
+    return [Import(f"./{path}" if relative else path, "", "")]
 
 
 GRAMMARS = (

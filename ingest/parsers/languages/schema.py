@@ -60,9 +60,9 @@ def _graphql_name(node: Node) -> str:
 
 
 def _graphql_doc(node: Node, source: bytes) -> Doc:
-    found = GRAPHQL_DOC.match(text_of(child_of(node, "description")))
-    if found:
-        return Doc((found[1] or found[2] or "").strip())
+    match = GRAPHQL_DOC.match(text_of(child_of(node, "description")))
+    if match:
+        return Doc((match[1] or match[2] or "").strip())
     return comment_above(source, node.start_byte, HASH_LINES)
 
 
@@ -90,8 +90,8 @@ def _thrift_name(node: Node) -> str:
 
 def _elm_name(node: Node) -> str:
     if node.type == "value_declaration":
-        left = child_of(node, "function_declaration_left")
-        return text_of(nth(left, 0))
+        head = child_of(node, "function_declaration_left")
+        return text_of(nth(head, 0))
     return text_of(node.child_by_field_name("name") or child_of(node, "upper_case_identifier"))
 
 

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, child_of, field_name, nth, text_of
-from treeline.ingest.parsers.names import called, dotted
+from treeline.ingest.parsers.names import call_name, dotted_name
 
 HASH_LINES = Comments((b"#",), None)
 
@@ -34,11 +34,11 @@ LUA = """
 
 def _lua_name(node: Node) -> str:
     if node.type == "function_call":
-        return called(field_name(node), text_of(nth(node.child_by_field_name("arguments"), 0)))
+        return call_name(field_name(node), text_of(nth(node.child_by_field_name("arguments"), 0)))
     if node.type == "assignment_statement":
         names = child_of(node, "variable_list")
-        return dotted(text_of(nth(names, 0)).replace(":", ".")) if names is not None else ""
-    return dotted(field_name(node).replace(":", "."))
+        return dotted_name(text_of(nth(names, 0)).replace(":", ".")) if names is not None else ""
+    return dotted_name(field_name(node).replace(":", "."))
 
 
 def _lua_constants(node: Node) -> Iterator[tuple[Node, str]]:
@@ -74,9 +74,9 @@ def _bash_repair(source: bytes) -> bytes:
     return BATS.sub(_bats, source) if b"@test" in source else source
 
 
-def _bats(found: re.Match[bytes]) -> bytes:
-    name = re.sub(rb"\W+", b"_", found[2]).strip(b"_")
-    return (name + b"()").ljust(len(found[0])) if name else found[0]
+def _bats(match: re.Match[bytes]) -> bytes:
+    name = re.sub(rb"\W+", b"_", match[2]).strip(b"_")
+    return (name + b"()").ljust(len(match[0])) if name else match[0]
 
 
 # R ----------------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def _r_name(node: Node) -> str:
         if first is None:
             return ""
         if (test := text_of(node.child_by_field_name("function"))) in ("test_that", "it"):
-            return called(test, first[1])
+            return call_name(test, first[1])
         # `setMethod("area", "Circle", …)` is `Circle.area`.
         is_method = text_of(node.child_by_field_name("function")) in ("setMethod", "setReplaceMethod")
         return f"{first[2]}.{first[1]}" if is_method and first[2] else first[1]
@@ -170,9 +170,9 @@ def _julia_name(node: Node) -> str:
     """The first name after the keyword, up to its parameters or types."""
     text = (node.text or b"")[:300].decode("utf-8", "replace")
     if text.startswith("@testset"):
-        return called("testset", text.partition('"')[2].partition('"')[0])
-    if node.type == "assignment" and (left := nth(node, 0)) is not None and left.type == "binary_expression":
-        return text_of(child_of(left, "operator"))  # `a ⊗ b = …`
+        return call_name("testset", text.partition('"')[2].partition('"')[0])
+    if node.type == "assignment" and (head := nth(node, 0)) is not None and head.type == "binary_expression":
+        return text_of(child_of(head, "operator"))  # `a ⊗ b = …`
     if node.type == "macrocall_expression":
         return (re.match(r"@enum\s*\(?\s*(\w*)", text) or ("", ""))[1]
     text = JULIA_NAME.sub("", text, count=1)
@@ -180,19 +180,19 @@ def _julia_name(node: Node) -> str:
     if functor := re.match(r"\(\s*\w*\s*::\s*([\w.]+)[^()]*\)\s*\(", text):
         return functor[1]
     text = re.sub(r"^([\w.]+\.):\(?([^\w\s()]+)\)?(?=\()", r"\1\2", text)
-    found = re.match(r"\(?((?:\w|[!.∘+*/<>=^\\-]|[^\s\x00-\x7f])+?)(?=[({\s=:;]|$|\))", text)
-    return found[1].strip(".") if found else ""
+    match = re.match(r"\(?((?:\w|[!.∘+*/<>=^\\-]|[^\s\x00-\x7f])+?)(?=[({\s=:;]|$|\))", text)
+    return match[1].strip(".") if match else ""
 
 
 def _julia_doc(node: Node, source: bytes) -> Doc:
     """The string or comment above."""
     line = source.rfind(b"\n", max(0, node.start_byte - 1_000), node.start_byte) + 1
-    above = source[max(0, line - 8_000) : line].rstrip()
+    before = source[max(0, line - 8_000) : line].rstrip()
     for quote in (b'"""', b'"'):
-        if above.endswith(quote):
-            begin = above.rfind(quote, 0, -len(quote))
-            if begin >= 0 and not above[above.rfind(b"\n", 0, begin) + 1 : begin].strip():
-                text = above[begin + len(quote) : -len(quote)].decode("utf-8", "replace").strip()
+        if before.endswith(quote):
+            begin = before.rfind(quote, 0, -len(quote))
+            if begin >= 0 and not before[before.rfind(b"\n", 0, begin) + 1 : begin].strip():
+                text = before[begin + len(quote) : -len(quote)].decode("utf-8", "replace").strip()
                 return Doc(text, above=max(0, line - 8_000) + begin)
     return comment_above(source, node.start_byte, HASH_LINES)
 
@@ -223,16 +223,16 @@ NEAR = 8_000  # bytes
 
 def _powershell_name(node: Node) -> str:
     if node.type == "command":
-        found = PESTER.match((node.text or b"")[:400].decode("utf-8", "replace"))
-        return called(found[1], found[3]) if found else ""
+        match = PESTER.match((node.text or b"")[:400].decode("utf-8", "replace"))
+        return call_name(match[1], match[3]) if match else ""
     return text_of(child_of(node, POWERSHELL_NAMES[node.type][0]))
 
 
 def _powershell_doc(node: Node, source: bytes) -> Doc:
     """The help at the start of the body, or the comment above, without keywords such as `.SYNOPSIS`."""
-    found = HELP.match(source, node.start_byte, min(node.end_byte, node.start_byte + NEAR))
+    match = HELP.match(source, node.start_byte, min(node.end_byte, node.start_byte + NEAR))
     doc = comment_above(source, node.start_byte, POWERSHELL_COMMENTS)
-    text = found[1].decode("utf-8", "replace") if found and node.type == "function_statement" else doc.text
+    text = match[1].decode("utf-8", "replace") if match and node.type == "function_statement" else doc.text
     lines = (line.strip() for line in HELP_KEYWORD.sub("", text).splitlines())
     return Doc("\n".join(filter(None, lines)), above=doc.above)
 
@@ -248,8 +248,8 @@ VIM = """
 def _vim_name(node: Node) -> str:
     if node.type == "let_statement":
         return text_of(nth(node, 0))
-    found = child_of(node, "function_declaration") if node.type == "function_definition" else node
-    return field_name(found) if found is not None else ""
+    declaration = child_of(node, "function_declaration") if node.type == "function_definition" else node
+    return field_name(declaration) if declaration is not None else ""
 
 
 # MATLAB and Tcl ---------------------------------------------------------------------------------------------------
@@ -287,10 +287,10 @@ TCL_NAME = re.compile(r"(?:constructor|destructor)\b|\S+\s+(?:eval\s+|create\s+)
 
 
 def _tcl_name(node: Node) -> str:
-    found = TCL_NAME.match(text_of(node)[:400])
-    if found is None or text_of(node).startswith(("namespace export", "namespace import", "namespace ensemble")):
+    match = TCL_NAME.match(text_of(node)[:400])
+    if match is None or text_of(node).startswith(("namespace export", "namespace import", "namespace ensemble")):
         return ""
-    return (found[1] or found[0]).strip(":").replace("::", ".")
+    return (match[1] or match[0]).strip(":").replace("::", ".")
 
 
 GRAMMARS = (

@@ -9,16 +9,16 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import DASHES, Comments, Doc, comment_above
-from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, field_name, implemented, nth, text_of
-from treeline.ingest.parsers.names import called, dotted
-from treeline.ingest.parsers.types import element_of, type_of, value_of
+from treeline.ingest.parsers.grammar import FOR, Grammar, child_of, descend, field_name, implementation, nth, text_of
+from treeline.ingest.parsers.names import call_name, dotted_name
+from treeline.ingest.parsers.types import element_of, return_type, type_of, value_of
 
 GENERICS = re.compile(r"<.*>", re.DOTALL)
 
 
 def plain_type(text: str) -> str:
     """A type's name without its parameters and its path: `&mut fmt::Foo<T>` → `Foo`."""
-    bare = dotted(GENERICS.sub("", text).strip("&*() ").removeprefix("mut ").removeprefix("dyn "))
+    bare = dotted_name(GENERICS.sub("", text).strip("&*() ").removeprefix("mut ").removeprefix("dyn "))
     return bare.rpartition(".")[2]
 
 
@@ -77,12 +77,11 @@ def _rust_bindings(node: Node) -> Iterator[tuple[str, str]]:
         yield name, type_of(value.child_by_field_name("name"))
     else:
         # `f()?` gives what the result holds.
-        found = value_of(value)
-        yield name, f"{found}[]" if value is not None and value.type == "try_expression" and found else found
-
-
-def _rust_returns(node: Node) -> str:
-    return type_of(node.child_by_field_name("return_type"))
+        expression = value_of(value)
+        yield (
+            name,
+            f"{expression}[]" if value is not None and value.type == "try_expression" and expression else expression,
+        )
 
 
 def _rust_imports(statement: Node) -> list[Import]:
@@ -98,7 +97,7 @@ def _used(text: str, prefix: str) -> Iterator[Import]:
             yield from _used(part, prefix)
         return
     path, _, alias = (prefix + head).strip().partition(" as ")
-    module, _, name = dotted(path.replace("::*", "::STAR")).rpartition(".")
+    module, _, name = dotted_name(path.replace("::*", "::STAR")).rpartition(".")
     if name:
         star = name == "STAR"
         yield Import(module, "*" if star else name, "" if star else alias.strip() or name)
@@ -167,7 +166,7 @@ SWIFT_VOID = re.compile(rb"(?<=[(:] )\(\)(?=[,)])|(?<=\()\(\)(?=\))")
 
 
 def _swift_mend(source: bytes) -> bytes:
-    return SWIFT_VOID.sub(b"00", SWIFT_UNREADABLE.sub(lambda found: b" " * len(found[0]), source))
+    return SWIFT_VOID.sub(b"00", SWIFT_UNREADABLE.sub(lambda match: b" " * len(match[0]), source))
 
 
 # Zig --------------------------------------------------------------------------------------------------------------
@@ -195,10 +194,7 @@ def _zig_name(node: Node) -> str:
 def _zig_body(node: Node) -> int:
     block = next((child for child in node.named_children if child.type == "Block"), None)
     if block is None and node.type == "VarDecl":
-        found = child_of(node, "ErrorUnionExpr")
-        for step in ("SuffixExpr", "ContainerDecl"):
-            found = child_of(found, step) if found is not None else None
-        return found.start_byte if found is not None else 0
+        block = descend(node, ("ErrorUnionExpr", "SuffixExpr", "ContainerDecl"))
     return block.start_byte if block is not None else 0
 
 
@@ -232,7 +228,9 @@ def _nim_name(node: Node) -> str:
         symbol = child_of(node, "type_symbol_declaration")
         return field_name(symbol).strip("*` ") if symbol is not None else ""
     if node.type == "call":
-        return called(text_of(node.child_by_field_name("function")), text_of(nth(child_of(node, "argument_list"), 0)))
+        return call_name(
+            text_of(node.child_by_field_name("function")), text_of(nth(child_of(node, "argument_list"), 0))
+        )
     if node.type == "variable_declaration":
         return re.split(r"[*:=,\s{]", text_of(node).strip("` "), maxsplit=1)[0]
     return field_name(node).strip("*` ")
@@ -308,7 +306,7 @@ def _fortran_repair(source: bytes) -> bytes:
     """Fixed form as free form, with text of the same length."""
     if FREE_FORM.search(source):
         return source
-    return FIXED_CONTINUED.sub(lambda found: b"&" + found[1] + b"&", FIXED_COMMENT.sub(b"!", source))
+    return FIXED_CONTINUED.sub(lambda match: b"&" + match[1] + b"&", FIXED_COMMENT.sub(b"!", source))
 
 
 BANG = Comments((b"!>", b"!<", b"!", b"C  ", b"c  ", b"*>", b"*  "), None)
@@ -357,8 +355,8 @@ ADA_CONCURRENT = re.compile(r"(?:limited\s+)?(?:task|protected|entry)\s+(?:type\
 
 
 def _ada_name(node: Node) -> str:
-    if found := ADA_CONCURRENT.match(text_of(node)[:200]):
-        return found[1]
+    if match := ADA_CONCURRENT.match(text_of(node)[:200]):
+        return match[1]
     if not node.type.startswith(("subprogram", "expression_function")):
         return field_name(node) or text_of(child_of(node, "identifier"))
     inner = child_of(node, "procedure_specification") or child_of(node, "function_specification")
@@ -390,8 +388,8 @@ VERILOG_HEAD = re.compile(
 
 
 def _verilog_name(node: Node) -> str:
-    found = VERILOG_NAMES.get(node.type, VERILOG_HEAD).match(text_of(node)[:8_000])
-    return found[1].replace("::", ".") if found else ""
+    match = VERILOG_NAMES.get(node.type, VERILOG_HEAD).match(text_of(node)[:8_000])
+    return match[1].replace("::", ".") if match else ""
 
 
 VHDL = """
@@ -408,8 +406,8 @@ OF = " of "
 def _vhdl_name(node: Node) -> str:
     if node.type == "architecture_body":
         return f"{field_name(node)}{OF}{text_of(node.child_by_field_name('entity'))}"
-    found = node.child_by_field_name("designator") or node.child_by_field_name("package") or child_of(node, "label")
-    return text_of(found or child_of(node, "name") or child_of(node, "identifier_list")).rstrip(": ")
+    name = node.child_by_field_name("designator") or node.child_by_field_name("package") or child_of(node, "label")
+    return text_of(name or child_of(node, "name") or child_of(node, "identifier_list")).rstrip(": ")
 
 
 GRAMMARS = (
@@ -437,17 +435,17 @@ GRAMMARS = (
         name="rust",
         query=RUST,
         name_of=_rust_name,
-        scope_of=implemented,
+        scope_of=implementation,
         comments=RUST_COMMENTS,
         imports_of=_rust_imports,
         bindings_of=_rust_bindings,
-        returns_of=_rust_returns,
+        returns_of=return_type,
     ),
     Grammar(
         name="swift",
         query=SWIFT,
         name_of=_swift_name,
-        scope_of=implemented,
+        scope_of=implementation,
         comments=Comments(attribute=re.compile(rb"@\w")),
         imports_of=lambda node: [Import(text_of(node), "*", "")],
         mend=_swift_mend,

@@ -31,8 +31,8 @@ def test_what_is_opened_again_and_again_takes_time_in_proportion(heap: str) -> N
 
 
 def test_names_are_remembered_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "REMEMBERED", 2)
-    known = names._Names()
+    monkeypatch.setattr(names, "CACHE_SIZE", 2)
+    known = names._Cache(names.dotted_name)
     assert [known[name] for name in (b"a::b", b"c")] == ["a.b", "c"]
     assert set(known) == {b"a::b", b"c"}
     assert known[b"d"] == "d"
@@ -50,5 +50,5 @@ def test_a_chain_may_be_longer_than_a_name() -> None:
     steps = b".step" * 60
     longest = b"open('" + b"x" * (MAX_CHAIN - 8 - len(steps)) + b"')" + steps
     assert len(longest) == MAX_CHAIN
-    assert target(longest, 0, MAX_CHAIN, chained=True) == "open()" + steps.decode()
-    assert target(b"x" + longest, 0, MAX_CHAIN + 1, chained=True) == "?.step"
+    assert target(longest, 0, MAX_CHAIN, is_chain=True) == "open()" + steps.decode()
+    assert target(b"x" + longest, 0, MAX_CHAIN + 1, is_chain=True) == "?.step"

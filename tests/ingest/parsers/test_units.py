@@ -89,6 +89,11 @@ def test_an_outline_gives_kind_name_lines_and_signature() -> None:
     assert file_outline("a.png", b"\x89PNG") == []
 
 
+def test_an_outline_of_a_file_that_is_not_utf8_is_made_all_the_same() -> None:
+    assert [entry.name for entry in file_outline("a.py", b"# coding: latin-1\ndef caf\xe9(): 1")] == ["caf\xe9"]
+    assert [entry.name for entry in file_outline("a.el", b"(\xe1)\n(defun f () 1)\n")] == ["f"]
+
+
 @pytest.mark.parametrize("doc", ["{@inheritdoc}", "@param int $a\n * @return string", "@inheritDoc"])
 def test_a_docblock_without_words_is_no_docstring(doc: str) -> None:
     assert unit("a.php", f"<?php\n/**\n * {doc}\n */\nfunction f($a) {{ return 1; }}\n", "f").docstring == ""

@@ -63,4 +63,4 @@ def test_what_was_read_goes_with_its_unit() -> None:
     first = next(iter(source.units()))
     assert first.digest
     assert "_content" in vars(first)
-    assert not any("_content" in vars(unit) for unit in source.listed)
+    assert not any("_content" in vars(unit) for unit in source.every)
