@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
-from treeline.encoder.static import is_word
 from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.search.settings import FAST, MODES, QUALITIES, Settings
 
@@ -160,12 +159,10 @@ class Query:
             raise InputError(f"there is no switch {unknown[0]!r}", f"choose from: {', '.join(BY_NAME)}")
         for switch, value in values.items():
             if switch.most is not None and not switch.least <= value <= switch.most:
-                raise InputError(f"{switch.name} is {value}; it goes from {switch.least} to {switch.most:g}")
+                raise InputError(f"{switch.name} must be between {switch.least} and {switch.most:g}, not {value:g}")
             if switch.limit and value > getattr(settings, switch.limit):
                 most = getattr(settings, switch.limit)
-                raise InputError(
-                    f"{switch.name} is {value:,}; at most {most:,} results are allowed", f"send a smaller {switch.name}"
-                )
+                raise InputError(f"{switch.name} must be at most {most:,}, not {value:,}")
         own = {switch.field: value for switch, value in values.items() if switch.scope == "query"}
         own["feedback"] = own["feedback"] and settings.feedback
         filters = Filters(**{switch.field: value for switch, value in values.items() if switch.scope == "filter"})
@@ -319,6 +316,8 @@ def doubtful(text: str, symbols: Sequence[str] = ()) -> list[str]:
 
 def _known(word: str) -> bool:
     """Whether a dictionary has the word, or its stem with an ending other than `er`, which fits too many: `conv-er`."""
+    from treeline.encoder.static import is_word  # numpy takes longer to import than `--help` takes to answer
+
     return is_word(word, endings=not word.endswith("er"))
 
 
@@ -341,6 +340,8 @@ def correct(text: str, near: Mapping[str, Mapping[str, int]]) -> Corrections:
 
 def _correction(word: str, neighbours: Mapping[str, int]) -> str:
     """The likeliest of the near words; empty if the word itself may be right."""
+    from treeline.encoder.static import is_word
+
     least = MORE_OFTEN * neighbours.get(word, 0)
     likely = {
         other: functions

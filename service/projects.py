@@ -168,9 +168,9 @@ def outline_of(file: Path) -> list[tuple[int, Function]]:
     units = list(functions_of(source))
     if SENSITIVE in totals(source.left_out):
         raise InputError(f"{file} holds a secret", SECRETS_HINT)
-    if not units:
-        raise InputError(f"{file}: nothing in it is a unit that Treeline knows", "see docs/reference/languages.md")
     spans = [(lines, unit) for unit in units if unit.kind != "file" and (lines := unit.address.lines)]
+    if not spans:
+        raise InputError(f"{file} defines nothing that Treeline knows", "see docs/reference/languages.md")
     spans.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
     rows: list[tuple[int, Function]] = []
     around: list[int] = []  # last lines of the enclosing units

@@ -28,7 +28,7 @@ from treeline.corpus.errors import (
 from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Store
 from treeline.search.settings import Settings
-from treeline.service.cli.options import echo, index_options, is_named, settings_for
+from treeline.service.cli.options import echo, echo_json, index_options, is_named, settings_for
 
 SERVER_VERSIONS = ("8.", "9.")  # of Elasticsearch; the client refuses others
 FLOOD_STAGE = "index.blocks.read_only_allow_delete"  # set by the server when its disk is nearly full
@@ -61,9 +61,7 @@ def doctor(engine: str | None, name: str, verify: bool, as_json: bool) -> None:
     if verify:
         findings += check_files(settings, name)
     if as_json:
-        import orjson
-
-        click.echo(orjson.dumps([asdict(finding) for finding in findings], option=orjson.OPT_INDENT_2))
+        echo_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
             mark = {"ok": "✓", "missing": "✗" if finding.needed else "–", "failed": "✗"}[finding.state]

@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.service.cli.options import StrictCommand, echo, index_options, target_settings
+from treeline.service.cli.options import StrictCommand, echo, echo_json, index_options, target_settings
 
 FILES_SHOWN = 4
 NO_HISTORY = "Treeline reads the history of git checkouts that are indexed; see TREELINE_HISTORY"
@@ -43,10 +43,8 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
         ids = [id_ for id_, _ in history.search(terms(" ".join(words)), k)]
     commits, paths = history.commits(ids), history.paths(ids)
     if as_json:
-        import orjson
-
         rows = [commits[id_]._asdict() | {"paths": paths.get(id_, [])} for id_ in ids]
-        click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        echo_json(rows)
         return int(not ids)
     for id_ in ids:
         commit, files = commits[id_], paths.get(id_, [])

@@ -31,7 +31,15 @@ from treeline.encoder.registry import check_shipped, is_shipped, without_version
 from treeline.engine.protocol import Store
 from treeline.ingest.state import ARTIFACT, sources_in
 from treeline.search.settings import Settings, from_environment, open_store
-from treeline.service.cli.options import OutputPath, echo, index_options, is_named, progress_bar, settings_for
+from treeline.service.cli.options import (
+    OutputPath,
+    echo,
+    echo_json,
+    index_options,
+    is_named,
+    progress_bar,
+    settings_for,
+)
 from treeline.service.cli.text import show_summary
 from treeline.service.projects import reading_of
 
@@ -53,19 +61,23 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
     multiple=True,
     metavar="NAME",
     shell_complete=lambda _context, _option, start: [name for name in ENCODERS if name.startswith(start)],
-    help="static, none, the folder of an encoder, or a model; repeatable.",
+    help="static, deep, none, the folder of an encoder, or a model; repeatable.",
 )
 @click.option("--fresh", is_flag=True, help="Rebuild the index instead of updating it.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
 @click.option("--remove", multiple=True, metavar="SOURCE", help="Remove a source from the index; repeatable.")
 @click.option("--download", is_flag=True, hidden=True, expose_value=False, help="As it is without.")
-@click.option("--language", "languages", multiple=True, type=click.Choice(LANGUAGES), help="Only this; repeatable.")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only units of this; repeatable.")
-@click.option("--partition", "partitions", multiple=True, type=click.Choice(PARTITIONS), help="Only this; repeatable.")
-@click.option("--include-tests", is_flag=True, help="Also test, vendored and generated files.")
-@click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this; * for all.")
+@click.option(
+    "--language", "languages", multiple=True, type=click.Choice(LANGUAGES), help="Only this language; repeatable."
+)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only units of this kind; repeatable.")
+@click.option(
+    "--partition", "partitions", multiple=True, type=click.Choice(PARTITIONS), help="Only this part; repeatable."
+)
+@click.option("--include-tests", is_flag=True, help="Also read test, vendored and generated files.")
+@click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this package; * for all.")
 @click.option("--ref", default="", metavar="REF", help="Git: branch, tag or commit.")
-@click.option("--rejects", type=OutputPath(), metavar="FILE", help="Where to list what was rejected.")
+@click.option("--rejects", type=OutputPath(), metavar="FILE", help="List rejected records in this file.")
 @click.option("--workers", type=click.IntRange(0), help="Worker processes; default: one per core.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON, and nothing else on stdout.")
 def index(
@@ -124,9 +136,7 @@ def index(
             workers=workers,
         )
     if as_json:
-        import orjson
-
-        click.echo(orjson.dumps(summary.as_dict(), option=orjson.OPT_INDENT_2))
+        echo_json(summary.as_dict())
     else:
         show_summary(summary)
 
@@ -160,11 +170,8 @@ def index_project(settings: Settings, encoders: tuple[str, ...], fresh: bool, as
         names = tuple(map(full_name, encoders))
         refresh = refresh_project(settings, Path.cwd(), progress, encoders=names, fresh=fresh)
     if as_json:
-        import orjson
-
         counts = {name: getattr(refresh, name) for name in ("files", "added", "changed", "removed", "functions")}
-        body = {"index": refresh.project.index, "root": str(refresh.project.root), **counts}
-        click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+        echo_json({"index": refresh.project.index, "root": str(refresh.project.root), **counts})
     else:
         echo(f"{refresh}; the project's own index, `--name default` loads into the one that is served")
 

@@ -99,14 +99,17 @@ AGENTS = {
 
 
 @click.command("install")
-@click.argument("agent", type=click.Choice(list(AGENTS)))
+@click.argument("agent", type=click.Choice(list(AGENTS)), metavar="AGENT")
 @click.option("--remove", is_flag=True, help="Take Treeline out of the files again.")
 @click.option("--yes", is_flag=True, help="Write the changes without asking.")
-@click.option("--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="Project.")
+@click.option(
+    "--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The project."
+)
 def install(agent: str, remove: bool, yes: bool, folder: Path) -> None:
     """Write Treeline into the configuration of AGENT, with a short instruction.
 
-    Shows what would change and asks first; without a terminal to ask at, nothing is written unless --yes says so.
+    AGENT is claude, cursor, codex, gemini, copilot, copilot-cli, opencode, zed, windsurf or amp. Shows what would
+    change and asks first; without a terminal to ask at, nothing is written unless --yes says so.
     """
     target = AGENTS[agent]
     config, notes = config_of(target, folder), path_of(target.instructions, folder)

@@ -8,6 +8,7 @@ from typing import cast
 import click
 
 from treeline.search.settings import from_environment
+from treeline.service.cli.options import not_empty
 from treeline.service.http.keys import SCOPES, KeyRing, Scope
 
 
@@ -17,7 +18,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.argument("name")
+@click.argument("name", callback=not_empty)
 @click.option(
     "--scope",
     "scopes",
@@ -35,7 +36,7 @@ def create(name: str, scopes: tuple[str, ...]) -> None:
 
 
 @keys.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def list_(as_json: bool) -> None:
     """Show the keys, without their secrets."""
     keys = _ring().all()

@@ -103,6 +103,13 @@ def is_piped() -> bool:
     return False
 
 
+def echo_json(value: object) -> None:
+    """Print a value as indented JSON."""
+    import orjson
+
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+
+
 def echo(text: str, *, err: bool = False) -> None:
     """Print a line, with hidden and control characters written out: names in it may come from anybody."""
     from treeline.service.present.text import visible
@@ -121,16 +128,16 @@ class StrictCommand(click.Command):
         _, _, order = self.make_parser(ctx).parse_args(list(args))
         counts = Counter(one for one in order if isinstance(one, click.Option) and not one.is_flag)
         if repeats := sorted(max(option.opts, key=len) for option, count in counts.items() if count > 1):
-            raise InputError(f"given more than once: {', '.join(repeats)}", "give every option once")
+            raise InputError(f"{', '.join(repeats)} given more than once", "give each option once")
         return super().parse_args(ctx, args)
 
 
 def index_options(command: Command) -> Command:
     """`--engine` and `--name`: which index to use."""
     about = "Index; default: the setting `index`."
-    command = click.option("--name", default="", metavar="NAME", callback=_not_empty, help=about)(command)
+    command = click.option("--name", default="", metavar="NAME", callback=not_empty, help=about)(command)
     engines = click.Choice(["embedded", "elasticsearch"])
-    return click.option("--engine", type=engines, help="Where it lives; default: the setting `engine`.")(command)
+    return click.option("--engine", type=engines, help="The index's engine; default: the setting `engine`.")(command)
 
 
 # Switches without an option: the command line reads no votes, and --full shows code.
@@ -158,9 +165,9 @@ def search_options(command: Command) -> Command:
     return command
 
 
-def _not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:
     """Refuse an empty name: a script's unset variable does not mean the default index."""
-    if not value and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+    if not value.strip() and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
         raise click.BadParameter("it is empty")
     return value
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from treeline.service.cli.options import echo, settings_for
+from treeline.service.cli.options import echo, echo_json, settings_for
 
 COMPLETE = "_TREELINE_COMPLETE"  # set by click's completion scripts
 SHELLS = {
@@ -28,13 +28,12 @@ def outline(file: Path, as_json: bool) -> None:
 
     units = outline_of(file)
     if as_json:
-        import orjson
-
-        rows = [
-            {"name": unit.func_name, "kind": unit.kind, "lines": unit.address.lines, "depth": depth}
-            for depth, unit in units
-        ]
-        click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        echo_json(
+            [
+                {"name": unit.func_name, "kind": unit.kind, "lines": unit.address.lines, "depth": depth}
+                for depth, unit in units
+            ]
+        )
         return
     for depth, unit in units:
         first = (unit.address.lines or (0, 0))[0]
@@ -60,7 +59,7 @@ def watch(folder: Path) -> None:
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.argument("shell", type=click.Choice(list(SHELLS)), metavar="SHELL")
 @click.option("--install", is_flag=True, help="Install it where the shell finds it.")
 def completion(shell: str, install: bool) -> None:
     """Print the completion script for SHELL, or install it."""

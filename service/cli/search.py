@@ -89,7 +89,7 @@ def search(
     from treeline.search.live import open_searcher
 
     if everywhere and name:
-        raise InputError("--global asks every index", "leave out --name")
+        raise InputError("--global and --name cannot be combined")
     settings = settings_for(engine, name) if everywhere else target_settings(engine, name)
     query = Query.of(" ".join(words) if words else piped_text(settings.max_query_length), switches, settings)
     explain = bool(switches["explain"])
@@ -112,7 +112,7 @@ def search(
 def piped_text(most: int) -> str:
     """The text on standard input; no more of it is read than shows that it is too long."""
     if not is_piped():
-        raise click.UsageError("Missing argument 'QUESTION...'.")
+        raise click.UsageError("Missing argument 'QUESTION'.")
     return sys.stdin.buffer.read(4 * most + 4).decode("utf-8", "replace").strip()
 
 

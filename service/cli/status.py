@@ -11,7 +11,7 @@ import click
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, InputError, TreelineError
 from treeline.ingest.source import readable
-from treeline.service.cli.options import echo, how_to_index, index_options, settings_for
+from treeline.service.cli.options import echo, echo_json, how_to_index, index_options, settings_for
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -35,9 +35,9 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
     from treeline.service.projects import project_names
 
     if drop and not name:
-        raise InputError("--drop removes an index for good", "say which one by --name")
+        raise InputError("--drop needs --name", "it removes the index for good")
     if drop and (roll_back or prune is not None):
-        raise InputError("--drop cannot be combined with --roll-back or --prune", "give one of these options")
+        raise InputError("--drop and --roll-back or --prune cannot be combined")
     settings = settings_for(engine, name)
     store = open_store(settings)
     actions = _manage(store, settings, roll_back=roll_back, prune=prune, drop=drop)
@@ -45,10 +45,7 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
     owners = project_names(settings)
     rows = [_row_or_problem(store, settings, each, owners.get(each)) for each in names]
     if as_json:
-        import orjson
-
-        body = {"engine": settings.engine, "done": actions, "indexes": rows}
-        click.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+        echo_json({"engine": settings.engine, "done": actions, "indexes": rows})
     else:
         for line in actions:
             echo(line)

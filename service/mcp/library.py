@@ -15,14 +15,14 @@ from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
 from treeline.service.indexes import Indexes
 from treeline.service.mcp.indexing import allowed_folder, allowed_roots, index_folder
-from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, render
+from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, numbered_lines, render, skip_lines
 from treeline.service.present.text import visible
 from treeline.service.projects import SECRETS_HINT, local_path, refresh_project, settings_of
 
 if TYPE_CHECKING:
     from treeline.ingest.project import Refreshed
 
-SECRET_BYTES = 2_000_000  # of a file, searched for secrets
+SECRET_BYTES = 2_000_000  # of a file's beginning, and around the lines read, searched for secrets
 MOST_HANDLES = 10_000  # handles kept for one conversation
 
 
@@ -152,12 +152,20 @@ class Library:
             raise InputError(f"{path} is not a file of {self.root}", "give the path as results have it")
         return file
 
-    def text_file(self, path: str) -> Path:
-        """The same, of a file without a private key or token in its first 2 MB; larger files are not indexed either."""
+    def read_lines(self, path: str, first: int, last: int, budget: int) -> str:
+        """Lines of a file with their numbers, within `budget` tokens; `last` 0: to the end. A file with a private key
+        or a token, in its beginning or around these lines, is refused."""
         from treeline.ingest.ignore import is_secret
 
+        if 0 < last < first:
+            raise InputError(f"last must be {first} or more, not {last}")
         file = self.file(path)
         with file.open("rb") as data:
-            if not self.settings.index_secrets and is_secret(file.as_posix(), data.read(SECRET_BYTES)):
-                raise InputError(f"{path} holds a secret", SECRETS_HINT)
-        return file
+            skip_lines(data, first - 1)
+            start = data.tell()
+            for begin in () if self.settings.index_secrets else {0, max(0, start - SECRET_BYTES // 2)}:
+                data.seek(begin)
+                if is_secret(file.as_posix(), data.read(SECRET_BYTES)):
+                    raise InputError(f"{path} holds a secret", SECRETS_HINT)
+            data.seek(start)
+            return numbered_lines(data, first, last, budget) or f"{visible(path)} has no line {first}."

@@ -26,7 +26,7 @@ from treeline.search.relatives import Neighbour
 from treeline.search.settings import Settings
 from treeline.search.structural_answer import UnresolvedCalls
 from treeline.service.mcp.library import Library
-from treeline.service.mcp.text import MIN_BUDGET, Item, numbered_lines, within_budget
+from treeline.service.mcp.text import MIN_BUDGET, Item, within_budget
 from treeline.service.present.text import describe_neighbours, distinct_functions, visible, web_address
 from treeline.service.projects import outline_of
 
@@ -170,9 +170,7 @@ def add_files(server: MCPServer, library: Library) -> None:
         max_tokens: Budget = budget,
     ) -> str:
         """Read lines of a file, each with its number."""
-        return (
-            numbered_lines(library.text_file(file), first, last, max_tokens) or f"{visible(file)} has no line {first}."
-        )
+        return library.read_lines(file, first, last, max_tokens)
 
 
 def _neighbours(library: Library, searcher: LiveSearcher, neighbours: Sequence[Neighbour], k: int) -> list[Item]:

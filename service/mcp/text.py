@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from math import ceil
-from pathlib import Path
 from typing import BinaryIO
 
 from treeline.corpus.analysis import terms
@@ -201,27 +200,26 @@ def within_budget(lines: Sequence[str], budget: int) -> str:
     return "\n".join(lines)
 
 
-def numbered_lines(file: Path, first: int, last: int, budget: int) -> str:
-    """Lines of a file with their numbers, within `budget` tokens; `last` 0: to the end. Only what is shown is kept."""
+def numbered_lines(data: BinaryIO, first: int, last: int, budget: int) -> str:
+    """The next lines of a file, numbered from `first`, within `budget` tokens; `last` 0: to the end. Only what is
+    shown is kept."""
     room = int(budget * CHARACTERS_PER_TOKEN) - max(map(len, (LONG_LINE, FURTHER))) - len(str(first)) * 2
     rows: list[str] = []
-    with file.open("rb") as data:
-        _skip_lines(data, first - 1)
-        while not last or first + len(rows) <= last:
-            number = first + len(rows)
-            line = data.readline(room * 4 + 1)  # no character has more bytes
-            if not line:
-                break
-            row = f"{number:>5} {visible(line.decode(errors='replace').rstrip())}"
-            if len(row) >= room:
-                rows.append(FURTHER.format(number) if rows else f"{row[: room - 1]}\n{LONG_LINE.format(number)}")
-                break
-            rows.append(row)
-            room -= len(row) + 1
+    while not last or first + len(rows) <= last:
+        number = first + len(rows)
+        line = data.readline(room * 4 + 1)  # no character has more bytes
+        if not line:
+            break
+        row = f"{number:>5} {visible(line.decode(errors='replace').rstrip())}"
+        if len(row) >= room:
+            rows.append(FURTHER.format(number) if rows else f"{row[: room - 1]}\n{LONG_LINE.format(number)}")
+            break
+        rows.append(row)
+        room -= len(row) + 1
     return "\n".join(rows)
 
 
-def _skip_lines(data: BinaryIO, count: int) -> None:
+def skip_lines(data: BinaryIO, count: int) -> None:
     """Move behind the next `count` lines, or to the end."""
     while count and (chunk := data.read(CHUNK_BYTES)):
         if (ends := chunk.count(b"\n")) >= count:

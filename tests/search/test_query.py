@@ -56,7 +56,11 @@ def test_filters_are_switches_too() -> None:
 
 @pytest.mark.parametrize(
     ("switches", "message"),
-    [({"k": 301}, "k is 301; at most"), ({"diversity": 1.5}, "it goes from 0 to 1"), ({"kk": 1}, "no switch")],
+    [
+        ({"k": 301}, "at most 300, not 301"),
+        ({"diversity": 1.5}, "must be between 0 and 1, not 1.5"),
+        ({"kk": 1}, "no switch"),
+    ],
 )
 def test_what_no_switch_allows_is_refused(switches: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -27,6 +27,7 @@ from treeline.service.cli.options import how_to_index
 # Root may read everything.
 WITHOUT_ROOTS_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 ROOT = Path(__file__).parents[3]
+FREE_PORT = str(free_port())
 FILES = {
     "strings.py": '''
 def number_to_text(number):
@@ -101,11 +102,6 @@ def test_a_word_typed_wrong_is_looked_for_as_meant_unless_told_otherwise(home: P
     assert "instead of" not in treeline(home, "search", "convret int to string", "--as-typed").stdout
 
 
-def test_a_question_needs_no_quotes(home: Path) -> None:
-    one = json.loads(treeline(home, "search", "convert", "int", "to", "string", "-k", "1", "--json").stdout)
-    assert one["query"] == "convert int to string"
-
-
 def test_who_interrupts_a_load_is_told_that_it_goes_on(tmp_path: Path) -> None:
     environment = os.environ | {"TREELINE_HOME": str(tmp_path)}
     command = [sys.executable, "-m", "treeline.service.cli", "index", "python-env", "--workers", "0"]
@@ -128,12 +124,12 @@ def test_explain_says_which_lanes_found_it(home: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["keyword", "dense", "hybrid"])
 def test_json_prints_nothing_but_json(home: Path, mode: str) -> None:
-    done = treeline(home, "search", "read a json file", "--json", "--mode", mode)
+    done = treeline(home, "search", *"read a json file".split(), "--json", "--mode", mode)  # needs no quotes
     answer = json.loads(done.stdout)
     assert done.stderr == ""
     assert answer["results"][0]["func_name"] == "read_json"
     assert answer["results"][0]["code"].startswith("def read_json")
-    assert answer["mode"] == mode
+    assert (answer["mode"], answer["query"]) == (mode, "read a json file")
 
 
 def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_them(tmp_path: Path) -> None:
@@ -193,29 +189,10 @@ def test_filters_and_excluded_words_in_the_question_are_understood_and_shown(hom
     assert (row["query"], row["filters"]["language"], row["excluded"]) == ("text", "python", [])
 
 
-def test_an_option_given_twice_is_refused(home: Path) -> None:
-    done = treeline(home, "search", "string", "--language", "python", "--language", "java")
-    assert done.returncode == 2
-    assert "given more than once: --language (give every option once)" in done.stderr
-
-
-def test_the_help_names_the_methods(home: Path) -> None:
-    shown = treeline(home, "search", "--help").stdout
-    for method in (*FUSIONS, *NAMES):
-        assert method in shown
-
-
-def test_index_json_is_the_summary(home: Path, tmp_path: Path) -> None:
-    done = treeline(home, "index", str(project(tmp_path / "more", FILES)), "--name", "other", "--json")
-    summary = json.loads(done.stdout)
-    assert (summary["read"], summary["indexed"], summary["total"]) == (5, 5, 5)
-    assert summary["engine"] == "embedded"
-
-
-def test_an_empty_name_is_not_the_default_one(home: Path) -> None:
-    refused = treeline(home, "search", "read a file", "--name", "")
-    assert refused.returncode == 2
-    assert "'--name': it is empty" in only_line(refused)
+def test_the_help_names_the_commands_and_the_methods(home: Path) -> None:
+    commands, methods = treeline(home, "--help").stdout, treeline(home, "search", "--help").stdout
+    assert all(f"  {name} " in commands for name in ("index", "search", "serve", "status", "doctor"))
+    assert all(method in methods for method in (*FUSIONS, *NAMES))
 
 
 def test_an_empty_index_is_said_and_never_takes_the_place_of_one_with_functions(tmp_path: Path) -> None:
@@ -240,8 +217,10 @@ def test_an_empty_index_is_said_and_never_takes_the_place_of_one_with_functions(
 
 def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> None:
     home, demo = tmp_path / "home", project(tmp_path / "demo", FILES)
-    assert "no index yet" in treeline(home, "status").stdout
-    treeline(home, "index", str(demo))
+    nothing = treeline(home, "status").stdout
+    assert "no index yet" in nothing and nothing.endswith("make one with: treeline index SOURCE\n")
+    summary = json.loads(treeline(home, "index", str(demo), "--json").stdout)
+    assert [summary[key] for key in ("read", "indexed", "total", "engine")] == [5, 5, 5, "embedded"]
     (demo / "files.py").unlink()
     treeline(home, "index", str(demo))
     row = json.loads(treeline(home, "status", "--json").stdout)["indexes"][0]
@@ -256,9 +235,6 @@ def test_status_tells_what_there_is_and_manages_generations(tmp_path: Path) -> N
     nowhere = treeline(home, "status", "--roll-back")
     assert (nowhere.returncode, "no generation before 000001" in nowhere.stderr) == (2, True)
     assert "removed" in treeline(home, "status", "--prune", "1").stdout
-    careless = treeline(home, "status", "--drop")
-    assert careless.returncode == 2
-    assert "--name" in careless.stderr
     for other in (["--roll-back"], ["--prune", "1"]):
         both = treeline(home, "status", "--drop", "--name", "default", *other)
         assert (both.returncode, "cannot be combined" in both.stderr) == (2, True)
@@ -316,10 +292,6 @@ def test_advice_names_only_what_the_settings_do_not_say(monkeypatch: pytest.Monk
     assert how_to_index(Settings()) == "treeline index SOURCE --engine embedded"
 
 
-def test_status_advises_to_index_where_it_looked(tmp_path: Path) -> None:
-    assert treeline(tmp_path, "status").stdout.endswith("make one with: treeline index SOURCE\n")
-
-
 @pytest.mark.elasticsearch
 def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
     elasticsearch_cluster: Cluster, tmp_path: Path
@@ -373,10 +345,35 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("status", "--name", "other-name"), "other-name"),
         (("serve", "--port", "99999"), "99999"),
         (("--no-such-option",), "--no-such-option"),
+        (("search", "x", "--language", "go", "--language", "java"), "--language given more than once (give each"),
+        (("search", "x", "--name", ""), "'--name': it is empty"),
+        (("search", "x", "--name", "a", "--global"), "--global and --name cannot be combined"),
+        (("keys", "create", " "), "'NAME': it is empty"),
+        (("status", "--drop"), "--drop needs --name"),
+        (("serve", "--port", FREE_PORT, "--name", "My Code"), "'My Code' cannot be the name of an index"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(home: Path, arguments: tuple[str, ...], said: str) -> None:
     done = treeline(home, *arguments)
+    assert said in only_line(done)
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "said"),
+    [
+        (("search", "x"), {"LANE_DEPTH": "many"}, "TREELINE_LANE_DEPTH='many'"),
+        (("search", "x"), {"ENGINE": "elasticsearch", "ELASTICSEARCH_URL": "http://127.0.0.1:9"}, "127.0.0.1:9"),
+        (("serve", "--port", FREE_PORT), {"LOG_FORMAT": "xml"}, "TREELINE_LOG_FORMAT='xml' is not known"),
+        (("serve", "--port", FREE_PORT), {"LOG_LEVEL": "loud"}, "TREELINE_LOG_LEVEL='loud' is not known"),
+        (("serve", "--port", FREE_PORT), {"KEYS_REQUIRED": "some"}, "TREELINE_KEYS_REQUIRED='some' is not known"),
+        (("serve", "--port", FREE_PORT), {"INDX": "small"}, "did you mean TREELINE_INDEX?"),
+    ],
+)
+def test_a_wrong_setting_is_one_line_and_exit_code_2(
+    home: Path, arguments: tuple[str, ...], settings: dict[str, str], said: str
+) -> None:
+    done = treeline(home, *arguments, **{f"TREELINE_{name}": value for name, value in settings.items()})
     assert said in only_line(done)
     assert done.returncode == 2
 
@@ -417,46 +414,6 @@ def test_an_offset_beyond_the_last_result_is_no_empty_answer(home: Path) -> None
     assert done.returncode == 1  # as grep
 
 
-def test_a_setting_of_the_wrong_type_is_named(home: Path) -> None:
-    done = treeline(home, "search", "x", TREELINE_LANE_DEPTH="many")
-    assert "TREELINE_LANE_DEPTH='many'" in only_line(done)
-    assert done.returncode == 2
-
-
-@pytest.mark.parametrize(("name", "value"), [("TREELINE_LOG_FORMAT", "xml"), ("TREELINE_LOG_LEVEL", "loud")])
-def test_serve_refuses_a_log_setting_that_is_not_known_before_it_names_its_address(
-    home: Path, name: str, value: str
-) -> None:
-    done = treeline(home, "serve", "--port", str(free_port()), **{name: value})
-    assert f"{name}={value!r} is not known" in only_line(done)
-    assert done.stdout == ""
-    assert done.returncode == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "changed", "said"),
-    [
-        ((), {"TREELINE_KEYS_REQUIRED": "some"}, "TREELINE_KEYS_REQUIRED='some' is not known"),
-        ((), {"TREELINE_INDX": "small"}, "did you mean TREELINE_INDEX?"),
-        (("--name", "My Code"), {}, "'My Code' cannot be the name of an index"),
-    ],
-)
-def test_serve_refuses_what_it_cannot_serve_with_before_it_names_its_address(
-    home: Path, arguments: tuple[str, ...], changed: dict[str, str], said: str
-) -> None:
-    done = treeline(home, "serve", "--port", str(free_port()), *arguments, **changed)
-    assert said in only_line(done)
-    assert done.stdout == ""
-    assert done.returncode == 2
-
-
-def test_an_engine_that_does_not_answer_is_a_failure_in_one_line(home: Path) -> None:
-    nowhere = {"TREELINE_ENGINE": "elasticsearch", "TREELINE_ELASTICSEARCH_URL": "http://127.0.0.1:9"}
-    done = treeline(home, "search", "x", **nowhere)
-    assert "127.0.0.1:9" in only_line(done)
-    assert done.returncode == 2  # as grep
-
-
 def test_a_key_file_in_no_folder_is_a_failure_in_one_line(home: Path) -> None:
     done = treeline(home, "keys", "create", "ci", TREELINE_KEY_FILE="/dev/null/keys.json")
     assert "/dev/null" in only_line(done)
@@ -494,10 +451,3 @@ def test_an_answer_that_cannot_be_written_is_a_failure_in_one_line(home: Path) -
     done = in_bash(home, "$treeline search string > /dev/full")
     assert "No space left on device" in only_line(done)
     assert done.returncode == 1
-
-
-def test_the_help_names_every_command(home: Path) -> None:
-    done = treeline(home, "--help")
-    assert done.returncode == 0
-    for name in ("index", "search", "serve", "status", "doctor"):
-        assert f"  {name} " in done.stdout

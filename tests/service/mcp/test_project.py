@@ -188,12 +188,16 @@ def test_the_budget_holds_on_the_last_line_too(converse: Converse, root: Path) -
 def test_files_with_secrets_are_not_read_to_an_agent(converse: Converse, root: Path) -> None:
     (root / "id_rsa").write_text("nothing\n")
     body = "MIIEowIBAAKCAQEAr7vLm0sZx4Qd9hTt2WfYkUe3NnPzJb6cGaXoRiVq8EuKyHwD"
-    (root / "notes.txt").write_text(f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n")
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
+    (root / "notes.txt").write_text(key)
+    (root / "large.txt").write_text("x\n" * 1_100_000 + key)
 
     async def talk(call: AsyncCall) -> None:
         for name in ("id_rsa", "notes.txt", str(root / "id_rsa")):
             assert f"{name} holds a secret" in await call("read_lines", file=name)
+        assert "large.txt holds a secret" in await call("read_lines", file="large.txt", first=1_100_002)
         assert "class Mailer" in await call("read_lines", file="shop/mail.py")
+        assert "last must be 3 or more, not 1" in await call("read_lines", file="shop/mail.py", first=3, last=1)
 
     converse(talk)
 
