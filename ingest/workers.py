@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -17,6 +18,8 @@ from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, Self, TypeVar
+
+import numpy as np
 
 from treeline.corpus.analysis import analyse
 from treeline.corpus.errors import TreelineError
@@ -26,7 +29,8 @@ from treeline.encoder.protocol import Encoder
 from treeline.encoder.registry import load
 from treeline.engine.hits import Vectors
 from treeline.graph.facts import PackedFacts, pack_facts
-from treeline.ingest.source import Chunk, Problem
+from treeline.ingest.parsers.captures import is_suspect_source
+from treeline.ingest.source import Chunk, Problem, Rejected
 from treeline.ingest.state import ID, TEXT, function_row, rows_by_id
 from treeline.ingest.texts import PackedText, pack
 
@@ -137,6 +141,7 @@ class Clock:
 
 
 GARBAGE_AFTER = 200_000  # objects
+MOST_MEMORY = 6_000_000_000  # bytes that a worker may map; C#'s grammar took 25 GB for 60 kB
 
 _encoders: dict[str, Encoder] = {}
 Result = TypeVar("Result")
@@ -157,7 +162,8 @@ class Workers:
     """Does the first `here` bytes in this process and the rest in `count` others, which start when they are needed.
 
     Each worker has a pair of pipes of its own and a thread that sends calls and waits for their results. However a
-    worker dies, also in the middle of sending a result, its pipe ends, and whoever waits for the result gets an error.
+    worker dies, also in the middle of sending a result, its pipe ends. Then its batch is run again, chunk by chunk, and
+    a chunk that ends its worker by itself is rejected: some grammars crash on hostile texts.
     """
 
     def __init__(self, count: int, encoders: dict[str, Encoder], here: int) -> None:
@@ -171,11 +177,12 @@ class Workers:
         self._lock = threading.Lock()
 
     def submit(self, items: Sequence[Task]) -> Future[BatchResult]:
-        if not self._count or self._here > 0:
+        is_suspect = any(is_suspect_source(getattr(item.chunk, "source", b"")) for item in items)
+        if (not self._count or self._here > 0) and not is_suspect:
             self._here -= sum(item.chunk.size for item in items if item.chunk)
             return _run(partial(run_tasks, items, self._encoders))
         self._has_workers = True
-        return self.call(_run_tasks, items)
+        return self._threads.submit(self._run_batch, items)
 
     def call(self, function: Callable[..., Result], *arguments: object) -> Future[Result]:
         """Run any function in a worker, or here when no worker was started."""
@@ -199,6 +206,20 @@ class Workers:
                     pipe.close()  # type: ignore[union-attr]
             process.wait()
 
+    def _run_batch(self, items: Sequence[Task]) -> BatchResult:
+        try:
+            return self._ask(_run_tasks, items)
+        except WorkerDied:
+            self._ask(os.getpid)  # raises if no worker can run at all
+            return _join([self._run_alone(item) for item in items])
+
+    def _run_alone(self, item: Task) -> BatchResult:
+        try:
+            return self._ask(_run_tasks, [item])
+        except WorkerDied as error:
+            problem = Problem(item.unit, 0, f"its grammar failed: {error.message}")
+            return run_tasks([item._replace(chunk=Rejected((problem,)))], self._encoders)
+
     def _ask(self, function: Callable[..., Result], *arguments: object) -> Result:
         """The result of a call in this thread's worker."""
         process = getattr(self._worker_of_thread, "process", None) or self._start()
@@ -208,6 +229,7 @@ class Workers:
             _write(process.stdin, pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL))
             data = _read(process.stdout)
         except (OSError, EOFError, ValueError) as error:
+            self._worker_of_thread.process = None
             raise _death(process) from error
         try:
             result, failure = pickle.loads(data)  # noqa: S301 - our own process wrote it
@@ -244,14 +266,30 @@ class Workers:
         return process
 
 
-def _death(process: subprocess.Popen[bytes]) -> TreelineError:
+class WorkerDied(TreelineError):
+    """A worker process ended before it answered."""
+
+
+def _join(results: Sequence[BatchResult]) -> BatchResult:
+    """The results of parts of a batch as one."""
+    seconds = Counter[str]()
+    for result in results:
+        seconds.update(result.seconds)
+    return BatchResult(
+        [chunk for result in results for chunk in result.chunks],
+        {name: np.concatenate([result.vectors[name] for result in results]) for name in results[0].vectors},
+        dict(seconds),
+        results[-1].process,
+        max(result.peak_memory_kb for result in results),
+    )
+
+
+def _death(process: subprocess.Popen[bytes]) -> WorkerDied:
     with suppress(subprocess.TimeoutExpired):
         process.wait(5)
     code = process.returncode
     how = f" (signal {-code})" if code and code < 0 else f" (exit code {code})" if code else ""
-    return TreelineError(
-        f"a worker process died{how}, perhaps for want of memory", "run the same command again to go on"
-    )
+    return WorkerDied(f"a worker process died{how}, perhaps for want of memory", "run the same command again to go on")
 
 
 def _run(call: Callable[[], Result]) -> Future[Result]:
@@ -282,6 +320,8 @@ def serve() -> None:
     os.dup2(2, 1)  # what a library prints must not get between the results
     names, parent = pickle.loads(_read(calls))  # noqa: S301 - our own process wrote it
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    with suppress(OSError, ValueError):  # macOS has no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     _encoders.update(load_encoders(names))
     # What is made here has no cycles; looking for them among a million strings would take a twentieth of the time.
     gc.freeze()

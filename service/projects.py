@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.frozen import frozen
-from treeline.ingest.source import SENSITIVE, Progress, ReadOptions, no_progress, on_disk
+from treeline.ingest.source import MAX_FILE_BYTES, SENSITIVE, Progress, ReadOptions, no_progress, on_disk, read_plain
 from treeline.search.settings import PREFIX, Settings, from_environment, open_store, split_commas
 
 if TYPE_CHECKING:
@@ -160,9 +160,13 @@ def project_names(settings: Settings) -> dict[str, Project]:
 
 def outline_of(file: Path) -> list[tuple[int, Function]]:
     """The units of a file by line, each with its nesting depth, without the file itself."""
+    from treeline.ingest.parsers.captures import is_suspect_source
     from treeline.ingest.sources import functions_of, open_source
     from treeline.ingest.state import totals
 
+    content = read_plain(file, MAX_FILE_BYTES, follow=True)
+    if isinstance(content, bytes) and is_suspect_source(content):  # it may end this process
+        raise InputError(f"{file} is nested, or repeats itself, as no written code does", "treeline index reads it")
     options = ReadOptions(include_tests=True, index_secrets=from_environment().index_secrets)
     source = open_source(str(file), options)
     units = list(functions_of(source))

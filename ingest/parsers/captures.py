@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from functools import cache
 from time import monotonic, thread_time
 from typing import TypeVar
 
+import numpy as np
 from tree_sitter import Node, Parser, Point, Query, QueryCursor, Range
 from tree_sitter_language_pack import get_language
 
@@ -42,6 +44,24 @@ TIMEOUT_S = 30
 # With less processor time than this part of it, the process was stopped (a closed lid), and it is tried again.
 WORKING = 1 / 3
 Result = TypeVar("Result")
+
+
+# Some grammars crash, or take gigabytes, on texts that nobody writes: thousands of the same few letters, or brackets
+# hundreds deep. What may be one is parsed in a process that it may end.
+SUSPECT_BYTES = 1_000  # a shorter text is harmless
+SUSPECT_DEPTH = 200  # brackets
+SUSPECT_RATIO = 20  # of the text to what zlib makes of it; code has 3 to 8
+BRACKETS = np.zeros(256, dtype=np.int8)
+BRACKETS[list(b"([{")] = 1
+BRACKETS[list(b")]}")] = -1
+
+
+def is_suspect_source(source: bytes) -> bool:
+    """Whether a text may crash the grammar that parses it."""
+    if len(source) < SUSPECT_BYTES:
+        return False
+    depths = BRACKETS[np.frombuffer(source, dtype=np.uint8)].cumsum(dtype=np.int32)
+    return int(depths.max()) > SUSPECT_DEPTH or len(source) > SUSPECT_RATIO * len(zlib.compress(source, 1))
 
 
 class TooTangled(ValueError):

@@ -36,8 +36,6 @@ from treeline.service.present.tokenizer import tokenizer
 ANSWER_SECONDS = 2.0  # of processor time for one page or tool
 HIGHLIGHT_SECONDS = 0.5
 PER_LANGUAGE = 3  # files
-# A load parses in its own processes and does not get past these: docs/how-to/secure.md says so.
-END_LOADS = {("kotlin", "interpolations"), ("dart", "directions"), ("csharp", "tags"), ("java", "tags")}
 MOST_UNITS = 2  # of a file, the longest
 
 UNIT_TOOLS = ("get_function", "find_callers", "find_callees", "similar_functions")
@@ -87,8 +85,6 @@ def write_repository(folder: Path, seed: int = 0, per_language: int = PER_LANGUA
     for number, language in enumerate(sorted(languages())):
         for at in range(per_language):
             name, text = texts[(number * PER_LANGUAGE + at * 7 + seed) % len(texts)]
-            if (language, name) in END_LOADS:
-                continue
             path = folder / f"{language}-{name.replace(' ', '-')}{suffixes.get(language, '.txt')}"
             head = HEADS[(number + at + seed) % len(HEADS)]
             path.write_text(head + text + TAILS[(number + at + seed) % len(TAILS)], encoding="utf-8")

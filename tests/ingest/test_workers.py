@@ -10,10 +10,13 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+import treeline
 from treeline.corpus.errors import TreelineError
+from treeline.ingest.parsers.captures import is_suspect_source
 from treeline.ingest.source import Parsed
 from treeline.ingest.workers import Task, Workers
 
@@ -48,6 +51,7 @@ class Dies:
 
     how: str
     size: int = 1
+    source: bytes = b""
 
     def parse(self) -> Parsed:
         if self.how == "exit":
@@ -75,11 +79,46 @@ def results_of_this_worker() -> int:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("how", ["exit", "kill", "sending", "memory"])
 @pytest.mark.parametrize("count", [1, 2])
-def test_however_a_worker_dies_whoever_waits_is_told(how: str, count: int) -> None:
-    with pytest.raises(TreelineError, match="a worker process died"), Workers(count, {}, 0) as workers:
-        futures = [workers.submit([Task("source", "unit", "digest", n, Dies(how))]) for n in range(count * 3)]
+def test_however_a_worker_dies_what_it_read_is_rejected_and_the_rest_goes_on(how: str, count: int) -> None:
+    with Workers(count, {}, 0) as workers:
+        tasks = [Task("source", f"unit{n}", "digest", n, Dies(one)) for n, one in enumerate(("not", how, "not"))]
+        futures = [workers.submit(tasks) for _ in range(count)]
         for future in futures:
-            future.result()
+            chunks = future.result().chunks
+            assert [chunk.item.unit for chunk in chunks] == ["unit0", "unit1", "unit2"]
+            assert [len(chunk.problems) for chunk in chunks] == [0, 1, 0]
+            assert "a worker process died" in chunks[1].problems[0].reason
+
+
+@pytest.mark.timeout(60)
+def test_a_function_whose_worker_dies_is_told() -> None:
+    with pytest.raises(TreelineError, match="a worker process died"), Workers(1, {}, 0) as workers:
+        workers.submit([Task("source", "unit", "digest", 0, Dies("not"))]).result()
+        workers.call(os._exit, 3).result()
+
+
+HOSTILE = {
+    "deep interpolations": b"fun f() {\n val a = " + b'"${' * 1_100,
+    "the same again": b"<a " * 6_000,
+    "deep brackets": b"".join(b"f%d(" % n for n in range(400)),
+}
+
+
+@pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE.keys())
+def test_texts_that_grammars_crash_on_are_suspect(source: bytes) -> None:
+    assert is_suspect_source(source)
+
+
+def test_written_code_is_not_suspect() -> None:
+    assert not any(is_suspect_source(file.read_bytes()) for file in Path(treeline.__file__).parent.rglob("*.py"))
+
+
+def test_a_suspect_text_is_parsed_apart_also_in_a_small_load() -> None:
+    with Workers(2, {}, 1_000_000) as workers:
+        here = workers.submit([Task("source", "unit", "digest", 0, Dies("not"))]).result()
+        apart = workers.submit([Task("source", "unit", "digest", 0, Dies("exit", source=b"{" * 2_000))]).result()
+    assert here.process == os.getpid()
+    assert [len(chunk.problems) for chunk in apart.chunks] == [1]
 
 
 @pytest.mark.timeout(60)
