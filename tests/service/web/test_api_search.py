@@ -39,7 +39,9 @@ def test_the_best_quality_reads_the_first_results_with_the_question(client: Flas
         return [{one["lane"] for one in row["why"]["contributions"]} for row in rows]
 
     address = "/api/search?q=wrap+a+paragraph+of+text+into+lines&k=10&explain=true"
-    assert all("reading" in found for found in lanes(f"{address}&quality=best"))
+    assert all(
+        "reading" in found for found in lanes(f"{address}&quality=best")[:8]
+    )  # what was not read may end the page
     assert not any("reading" in found for found in lanes(address))
     page = client.get("/search?q=wrap+a+paragraph+of+text&quality=best").get_data(as_text=True)
     assert "Read with the question" in page and 'name="quality" value="best"' in page
