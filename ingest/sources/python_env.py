@@ -24,6 +24,8 @@ GIANT_BYTES = 15_000_000
 # Parts of the standard library that are programs or data, not a library.
 NOT_LIBRARY = frozenset("idlelib turtledemo lib2to3 ensurepip pydoc_data lib-dynload __phello__".split())
 REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*(?:\[[^\]]*\])?[^;]*(?:;(.*))?")
+EXTRA = re.compile(r"extra\s*==\s*[\"'](\w+)")
+TEST_EXTRA = "test"
 SEPARATORS = re.compile(r"[-_.]+")
 
 
@@ -66,7 +68,7 @@ def _packages(options: ReadOptions, left_out: Counter[str]) -> dict[str, Distrib
 
 
 def _dependencies() -> dict[str, Distribution]:
-    """The project's direct and indirect dependencies that are installed."""
+    """The project's direct and indirect dependencies that are installed, those of its extras too; not what tests it."""
     packages: dict[str, Distribution] = {}
     waiting = [PROJECT]
     while waiting:
@@ -80,7 +82,8 @@ def _dependencies() -> dict[str, Distribution]:
         packages[name] = package
         for requirement in package.requires or ():
             match = REQUIREMENT.match(requirement)
-            if match and "extra" not in (match[2] or ""):
+            extra = EXTRA.search((match and match[2]) or "")
+            if match and (extra is None or (name == PROJECT and extra[1] != TEST_EXTRA)):
                 waiting.append(_normal(match[1]))
     packages.pop(PROJECT, None)
     return packages

@@ -277,7 +277,7 @@ def test_no_label_of_a_picture_is_cut_off(page: Page, width: int) -> None:
 
 def test_the_reference_can_be_tried_out(page: Page) -> None:
     page.goto("/docs")
-    form = page.locator("form[data-path='/api/search']")
+    form = page.locator("form[data-method=GET][data-path='/api/search']")
     form.locator("[name=q]").fill("parse url")
     form.locator("select[name=mode]").select_option("keyword")
     form.get_by_role("button", name="Try it").click()

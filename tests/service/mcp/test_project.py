@@ -147,8 +147,8 @@ def test_over_stdio_the_first_call_indexes_and_an_edit_is_seen_at_once(converse:
 
 
 def peak_memory() -> int:
-    """The most memory that the server, this process's only child, has held, in bytes."""
-    [child] = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    """The most memory that the server, this process's last child, has held, in bytes."""
+    *_, child = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     status = Path(f"/proc/{child}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 

@@ -34,7 +34,7 @@ def test_a_functions_page_leads_back_to_the_list_it_was_opened_from(client: Flas
 
 def test_a_filter_in_the_question_is_set_like_one_of_the_page(client: FlaskClient) -> None:
     text = page(client, "/search?q=repo:text+return+-url&repo=web")  # which was set before
-    assert '<input id="q" name="q" type="search" value="return -url"' in text
+    assert ">\nreturn -url</textarea>" in text
     assert '<input type="hidden" name="repo" value="text">' in text
     assert "Results that contain “url” are excluded." in text
     opened = links(text, '/functions/[0-9a-f]{32}[?][^"]*')[0]
