@@ -160,6 +160,15 @@ class History:
         )
         return [id_ for (id_,) in rows]
 
+    def find(self, question: str, path: str, k: int) -> list[tuple[Commit, list[str]]]:
+        """The commits that are about this, best first, or the last that touched a file; each with what it touched."""
+        if path:
+            ids = [id_ for repo in self.repositories() for id_ in self.last_commits(repo, path, k)][:k]
+        else:
+            ids = [id_ for id_, _ in self.search(terms(question), k)]
+        commits, paths = self.commits(ids), self.paths(ids)
+        return [(commits[id_], paths.get(id_, [])) for id_ in ids]
+
     def changed_with(self, repo: str, paths: Sequence[str], k: int, before: int = 0) -> list[tuple[str, float, int]]:
         """The files that change together with these: path, weight and number of common commits, best first. A common
         commit counts less the more files it touches and the older it is among those of the file."""

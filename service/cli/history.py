@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
 import click
@@ -10,7 +9,6 @@ import click
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.service.cli.options import StrictCommand, echo, echo_json, index_options, target_settings
 
-FILES_SHOWN = 4
 NO_HISTORY = "Treeline reads the history of git checkouts that are indexed; see TREELINE_HISTORY"
 
 
@@ -25,9 +23,9 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
 
     Exits with 0 if there are any, 1 if not, 2 after an error.
     """
-    from treeline.corpus.analysis import terms
     from treeline.graph.history import StoredHistory, history_file
     from treeline.ingest.history import update
+    from treeline.service.present.text import describe_commit
 
     if bool(words) == bool(path):
         raise InputError("treeline log takes a question or --path FILE", "treeline log why are uploads retried")
@@ -37,19 +35,10 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
     history = StoredHistory(history_file(settings.home_path, settings.index))()
     if history is None:
         raise InputError("there is no history of this folder", NO_HISTORY)
-    if path:
-        ids = [hit for repo in history.repositories() for hit in history.last_commits(repo, path, k)]
-    else:
-        ids = [id_ for id_, _ in history.search(terms(" ".join(words)), k)]
-    commits, paths = history.commits(ids), history.paths(ids)
+    rows = history.find(" ".join(words), path, k)
     if as_json:
-        rows = [commits[id_]._asdict() | {"paths": paths.get(id_, [])} for id_ in ids]
-        echo_json(rows)
-        return int(not ids)
-    for id_ in ids:
-        commit, files = commits[id_], paths.get(id_, [])
-        more = f" and {len(files) - FILES_SHOWN} more" if len(files) > FILES_SHOWN else ""
-        date = time.strftime("%Y-%m-%d", time.gmtime(commit.time))
-        echo(f"{commit.hash[:9]}  {date}  {commit.author}: {commit.subject}")
-        echo(f"    {', '.join(files[:FILES_SHOWN])}{more}" if files else "    no file")
-    return int(not ids)
+        echo_json([commit._asdict() | {"paths": paths} for commit, paths in rows])
+    for commit, paths in () if as_json else rows:
+        for line in describe_commit(commit, paths).splitlines():
+            echo(line)
+    return int(not rows)

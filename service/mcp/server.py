@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.graph.history import StoredHistory, history_file
 from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.live import LiveSearcher
@@ -27,7 +28,13 @@ from treeline.search.settings import Settings
 from treeline.search.structural_answer import UnresolvedCalls
 from treeline.service.mcp.library import Library
 from treeline.service.mcp.text import MIN_BUDGET, Item, within_budget
-from treeline.service.present.text import describe_neighbours, distinct_functions, visible, web_address
+from treeline.service.present.text import (
+    describe_commit,
+    describe_neighbours,
+    distinct_functions,
+    visible,
+    web_address,
+)
 from treeline.service.projects import outline_of
 
 Arguments = ParamSpec("Arguments")
@@ -173,6 +180,27 @@ def add_files(server: MCPServer, library: Library) -> None:
         return library.read_lines(file, first, last, max_tokens)
 
 
+def add_history(server: MCPServer, library: Library) -> None:
+    @_tool(server, READS)
+    def search_history(
+        query: Annotated[str, Field(description="What the commits are about: `why are uploads retried`.")] = "",
+        file: Annotated[str, Field(description="Instead: the last commits that touched this path.")] = "",
+        k: Count = 10,
+        repo: Repository = "",
+        max_tokens: Budget = library.settings.mcp_tokens,
+    ) -> str:
+        """Find commits by what they are about, with the files that they touched."""
+        if bool(query) == bool(file):
+            raise InputError("search_history takes a query or a file", "give one of them")
+        searcher, _ = library.ask(repo)
+        history = StoredHistory(history_file(library.settings.home_path, searcher.info.name))()
+        if history is None:
+            return "There is no history: the folder is no git checkout, or its commits are being read."
+        rows = history.find(query, file, k)
+        lines = (visible(line) for row in rows for line in describe_commit(*row).splitlines())
+        return within_budget(list(lines), max_tokens) or "No commit is about that."
+
+
 def _neighbours(library: Library, searcher: LiveSearcher, neighbours: Sequence[Neighbour], k: int) -> list[Item]:
     """List items for the first `k` functions among callers or callees."""
     ids = list(dict.fromkeys(each.id for each in neighbours if each.id))[:k]
@@ -286,7 +314,7 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None, *, f
         raise InputError(f"mcp_tokens is {settings.mcp_tokens}", f"set TREELINE_MCP_TOKENS to {MIN_BUDGET} or more")
     server = Server("treeline", instructions=INSTRUCTIONS, version=version("treeline-search"), log_level="WARNING")
     library = Library(settings, searcher, follow=follow)
-    for add in (add_search, add_functions, add_files, add_indexing):
+    for add in (add_search, add_functions, add_files, add_history, add_indexing):
         add(server, library)
     return server
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from collections.abc import Callable, Sequence
 from urllib.parse import quote, urlsplit
@@ -10,6 +11,7 @@ from urllib.parse import quote, urlsplit
 from markupsafe import Markup, escape
 
 from treeline.corpus.counting import counted
+from treeline.graph.history import Commit
 from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import first_named
 
@@ -31,6 +33,7 @@ STAGES = {
     "fuzzy": "near spellings",
     "chunks": "parts of it",
 }
+FILES_SHOWN = 4  # of a commit
 WEB = frozenset({"http", "https"})
 
 
@@ -41,6 +44,14 @@ def code_point(character: str) -> str:
 def character_name(character: str) -> str:
     """`U+202E RIGHT-TO-LEFT OVERRIDE`"""
     return f"{code_point(character)} {unicodedata.name(character, 'CONTROL')}"
+
+
+def describe_commit(commit: Commit, paths: Sequence[str]) -> str:
+    """Two lines: hash, day, author and subject; the files that it touched."""
+    day = time.strftime("%Y-%m-%d", time.gmtime(commit.time))
+    more = f" and {len(paths) - FILES_SHOWN} more" if len(paths) > FILES_SHOWN else ""
+    files = f"{', '.join(paths[:FILES_SHOWN])}{more}" if paths else "no file"
+    return f"{commit.hash[:9]}  {day}  {commit.author}: {commit.subject}\n    {files}"
 
 
 def visible(text: str) -> str:

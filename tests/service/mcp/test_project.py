@@ -13,7 +13,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
 from tests.ingest.loading import project
+from tests.ingest.test_history import commit, git
 from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest import history as histories
 from treeline.ingest.project import projects
 from treeline.search.settings import Settings
 from treeline.service.mcp.server import create_server
@@ -73,6 +75,21 @@ def test_kinds_exact_text_and_callees(call: Call) -> None:
     assert "Mailer" in call("search_code", query="mailer receipt", kind="class", code=False)
     assert "Total" in call("search_code", query='"adds up what is in the cart"', code=False)
     assert "add" in call("find_callees", function="Total")
+
+
+def test_commits_are_found_by_what_they_are_about(call: Call, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(histories, "update_behind", histories.update)
+    assert "There is no history" in call("search_history", query="receipts")
+    (root / ".git").rmdir()
+    git(root, "init", "--quiet")
+    commit(root, "Send receipts by mail", {})
+    assert "Ada: Send receipts by mail\n    shop/cart.go, shop/mail.py" in call(
+        "search_history", query="who mails a receipt"
+    )
+    assert "Send receipts by mail" in call("search_history", file="shop/cart.go")
+    assert call("search_history", query="zebra") == "No commit is about that."
+    with pytest.raises(ToolError, match="a query or a file"):
+        call("search_history")
 
 
 def test_a_docstring_outside_of_the_code_is_complete(call: Call) -> None:

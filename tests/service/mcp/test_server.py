@@ -114,7 +114,13 @@ def test_the_tools_are_there_and_say_which_of_them_only_read(home: Path) -> None
     async def talk(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         about_functions = {"get_function", "find_callers", "find_callees", "similar_functions"}
-        assert set(tools) == about_functions | {"search_code", "outline", "read_lines", "index_repository"}
+        assert set(tools) == about_functions | {
+            "search_code",
+            "outline",
+            "read_lines",
+            "search_history",
+            "index_repository",
+        }
         read_only = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
         assert read_only == set(tools) - {"index_repository"}
         assert all(tool.description for tool in tools.values())
