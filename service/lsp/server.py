@@ -54,13 +54,17 @@ class TreelineServer(LanguageServer):
         try:
             return await asyncio.to_thread(ask)
         except TreelineError as error:
-            message = types.ShowMessageParams(types.MessageType.Warning, f"Treeline: {error}")
-            self.window_show_message(message)
+            self.warn(error)
             return []
 
-    def open_folder(self, uri: str | None) -> list[None]:
-        self.project = Workspace(self.settings, path_of(uri) if uri else Path.cwd())
-        return []
+    def warn(self, error: TreelineError) -> None:
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Treeline: {error}"))
+
+    def open_folder(self, uri: str | None) -> None:
+        try:
+            self.project = Workspace(self.settings, path_of(uri) if uri else Path.cwd())
+        except TreelineError as error:
+            self.warn(error)
 
     async def refresh(self) -> None:
         has_news = any(await self.answer(lambda: [self.project.refresh()]))
@@ -103,7 +107,7 @@ def add_lifetime(server: TreelineServer) -> None:
     async def begin(_params: types.InitializedParams) -> None:
         folders = list(server.workspace.folders.values())
         root = folders[0].uri if folders else server.workspace.root_uri
-        await server.answer(lambda: server.open_folder(root))
+        server.open_folder(root)  # before the next request is looked at
         await server.refresh()
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)

@@ -438,7 +438,8 @@ def worker_killed(place: Place, chance: random.Random, notes: list[str]) -> str:
     return kept
 
 
-DISTURBANCES = ("slow clients", "dead clients", "a load", "damage", "the server killed")
+# With how often each comes.
+DISTURBANCES = {"slow clients": 4, "dead clients": 3, "a load": 3, "damage": 2, "the server killed": 1}
 
 
 def served(place: Place, chance: random.Random, notes: list[str]) -> str:
@@ -446,7 +447,7 @@ def served(place: Place, chance: random.Random, notes: list[str]) -> str:
     if place.server is None:
         place.server = new_server(place.base / "template", place.base)
         place.server.version = CURRENT
-    server, what = place.server, chance.choices(DISTURBANCES, [4, 3, 3, 3, 2, 1])[0]
+    server, what = place.server, chance.choices([*DISTURBANCES], [*DISTURBANCES.values()])[0]
     notes.append(what)
     server.settle({server.version})
     with ExitStack() as clients:
