@@ -10,7 +10,7 @@ import os
 import re
 import sqlite3
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ from treeline.corpus.frozen import frozen
 FOLDER = ".history"
 VERSION = 1
 SCHEMA = """
-CREATE TABLE repository (repo TEXT PRIMARY KEY, root BLOB, head TEXT, quality REAL, is_shallow INTEGER) WITHOUT ROWID;
+CREATE TABLE repository (repo TEXT PRIMARY KEY, root BLOB, head TEXT, quality REAL) WITHOUT ROWID;
 CREATE TABLE commits (id INTEGER PRIMARY KEY, repo TEXT, hash TEXT, time INTEGER, author TEXT, subject TEXT, body TEXT);
 CREATE TABLE file (id INTEGER PRIMARY KEY, repo TEXT, path TEXT, is_gone INTEGER DEFAULT 0);
 CREATE INDEX file_by_path ON file (repo, path, is_gone);
@@ -50,8 +50,6 @@ TOP = 10  # files among which one that the commit touched is a success
 BESIDE_CODE = re.compile(
     r"(?:^|[/_.])(?:tests?|specs?|docs?|examples?|changelog|changes|news)(?:[/_.]|$)", re.IGNORECASE
 )
-FADING = 20.0  # commits of a file after which an older one counts half in `changed_with`
-TOGETHER = 200  # last commits of a file that `changed_with` reads
 
 
 class Change(NamedTuple):
@@ -71,6 +69,11 @@ class Commit(NamedTuple):
     subject: str
     body: str = ""
 
+    @property
+    def title(self) -> str:
+        """`3a1c2f9 Fix cookie path`."""
+        return f"{self.hash[:7]} {self.subject}"
+
 
 class Vote(NamedTuple):
     """A file's votes in parts of the most that any has, and the commit that gave most of them."""
@@ -86,7 +89,6 @@ class Repository:
     root: Path
     head: str
     quality: float
-    is_shallow: bool
 
 
 class History:
@@ -100,11 +102,8 @@ class History:
             raise sqlite3.DatabaseError(f"{file.name} is a history of another version")
 
     def repositories(self) -> dict[str, Repository]:
-        rows = self._rows("SELECT repo, root, head, quality, is_shallow FROM repository")
-        return {
-            repo: Repository(Path(os.fsdecode(root)), head, quality, bool(shallow))
-            for repo, root, head, quality, shallow in rows
-        }
+        rows = self._rows("SELECT repo, root, head, quality FROM repository")
+        return {repo: Repository(Path(os.fsdecode(root)), *rest) for repo, root, *rest in rows}
 
     def search(self, words: Sequence[str], k: int, before: int = 0) -> list[tuple[int, float]]:
         """The ids and BM25 scores of the commits with the best messages; repeated words count more. `before`: an id to
@@ -168,33 +167,6 @@ class History:
             ids = [id_ for id_, _ in self.search(terms(question), k)]
         commits, paths = self.commits(ids), self.paths(ids)
         return [(commits[id_], paths.get(id_, [])) for id_ in ids]
-
-    def changed_with(self, repo: str, paths: Sequence[str], k: int, before: int = 0) -> list[tuple[str, float, int]]:
-        """The files that change together with these: path, weight and number of common commits, best first. A common
-        commit counts less the more files it touches and the older it is among those of the file."""
-        weights: dict[int, float] = defaultdict(float)
-        counts: Counter[int] = Counter()
-        given = [
-            file
-            for path in paths
-            for file in self._rows(
-                "SELECT id FROM file WHERE repo = ? AND path = ? ORDER BY is_gone, id DESC LIMIT 1", repo, path
-            )
-        ]
-        for (own,) in given:
-            ids = self._rows(
-                "SELECT commit_id FROM touched WHERE file_id = ? AND commit_id < ? ORDER BY commit_id DESC LIMIT ?",
-                *(own, before or 1 << 60, TOGETHER),
-            )
-            files_of = self._files([id_ for (id_,) in ids])
-            for age, (id_,) in enumerate(ids):
-                files = files_of.get(id_, [])
-                for file in files:
-                    weights[file] += 0.5 ** (age / FADING) / len(files) ** SIZE_POWER
-                    counts[file] += 1
-        names = self._names(weights)
-        ranked = sorted((file for file in names if (file,) not in given), key=lambda file: -weights[file])
-        return [(names[file][1], weights[file], counts[file]) for file in ranked[:k]]
 
     def measure_quality(self, repo: str) -> float:
         """The share of the last commits whose subject leads to a file they touched, by the messages before them."""
@@ -274,12 +246,11 @@ def create(database: sqlite3.Connection) -> None:
     database.executescript(f"{SCHEMA}PRAGMA user_version = {VERSION};")
 
 
-def add(database: sqlite3.Connection, repo: str, commits: Iterable[tuple[Commit, Sequence[Change]]]) -> int:
-    """Add a repository's next commits, oldest first; how many."""
+def add(database: sqlite3.Connection, repo: str, commits: Iterable[tuple[Commit, Sequence[Change]]]) -> None:
+    """Add a repository's next commits, oldest first."""
     number = (database.execute("SELECT max(id) FROM commits").fetchone()[0] or 0) + 1
-    first, file_id = number, (database.execute("SELECT max(id) FROM file").fetchone()[0] or 0) + 1
+    file_id = (database.execute("SELECT max(id) FROM file").fetchone()[0] or 0) + 1
     paths = dict(database.execute("SELECT path, id FROM file WHERE repo = ? AND NOT is_gone", (repo,)))
-    set(paths.values())
     rows, touched, messages, gone = [], [], [], []
     for commit, changes in commits:
         for old, new in _moves(changes):
@@ -308,7 +279,6 @@ def add(database: sqlite3.Connection, repo: str, commits: Iterable[tuple[Commit,
         " SET path = excluded.path, is_gone = excluded.is_gone",
         [*((file, repo, path, 1) for file, path in gone), *((file, repo, path, 0) for path, file in paths.items())],
     )
-    return number - first
 
 
 def _moves(changes: Sequence[Change]) -> list[tuple[str, str]]:

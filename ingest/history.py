@@ -53,8 +53,8 @@ def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:
     with suppress(LockHeld), _errors(home), WriterLock(file.with_suffix(".lock")):
         known = _known(file)
         roots = {repo: one.root for repo, one in known.items()} | dict(roots)
-        found = {repo: _git(root, "rev-parse", "--verify", "HEAD^{commit}") for repo, root in roots.items()}
-        heads = {repo: head for repo, head in found.items() if head}
+        answers = {repo: _git(root, "rev-parse", "--verify", "HEAD^{commit}") for repo, root in roots.items()}
+        heads = {repo: head for repo, head in answers.items() if head}
         if {repo: one.head for repo, one in known.items()} == heads:
             return
         if known and all(repo in heads and _is_ancestor(roots[repo], one.head) for repo, one in known.items()):
@@ -111,9 +111,8 @@ def _write(file: Path, repositories: Mapping[str, tuple[Path, str, str]]) -> Non
         for repo, (root, since, head) in repositories.items():
             if since != head:
                 add(database, repo, read_log(root, since, head))
-                shallow = _git(root, "rev-parse", "--is-shallow-repository") == "true"
-                row = (repo, os.fsencode(root), head, 0.0, shallow)
-                database.execute("INSERT OR REPLACE INTO repository VALUES (?, ?, ?, ?, ?)", row)
+                row = (repo, os.fsencode(root), head, 0.0)
+                database.execute("INSERT OR REPLACE INTO repository VALUES (?, ?, ?, ?)", row)
         database.execute("COMMIT")
         with closing(History(file)) as history:
             qualities = [(history.measure_quality(repo), repo) for repo in repositories]

@@ -177,8 +177,7 @@ class Workers:
         self._lock = threading.Lock()
 
     def submit(self, items: Sequence[Task]) -> Future[BatchResult]:
-        is_suspect = any(is_suspect_source(getattr(item.chunk, "source", b"")) for item in items)
-        if (not self._count or self._here > 0) and not is_suspect:
+        if (not self._count or self._here > 0) and not any(map(_is_suspect, items)):
             self._here -= sum(item.chunk.size for item in items if item.chunk)
             return _run(partial(run_tasks, items, self._encoders))
         self._has_workers = True
@@ -264,6 +263,11 @@ class Workers:
         with suppress(OSError):  # the first call says that it has died
             _write(process.stdin, pickle.dumps((list(self._encoders), os.getpid())))  # type: ignore[arg-type]
         return process
+
+
+def _is_suspect(item: Task) -> bool:
+    """Whether the chunk may end the process that parses it."""
+    return is_suspect_source(getattr(item.chunk, "source", b""))
 
 
 class WorkerDied(TreelineError):

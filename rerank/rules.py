@@ -330,7 +330,7 @@ def commit(columns: Columns, position: int) -> str:
     """The commit that changed the file for a like reason."""
     file = columns.files[position]
     vote = columns.context.changes.get((columns.repo_of_file[file], columns.paths[file]))
-    return f" ({vote.commit.hash[:7]} {vote.commit.subject})" if vote else ""
+    return f" ({vote.commit.title})" if vote else ""
 
 
 def length(columns: Columns) -> Floats:

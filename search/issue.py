@@ -21,6 +21,8 @@ LONGEST_LINE = 2_000
 MOST_NAMES, MOST_PLACES, MOST_MESSAGES = 20, 20, 3
 MOST_TERMS = 80  # of the words that the keyword lane gets
 PROSE_WORDS = 150  # of the prose that is encoded: the beginning says what it is about
+NAMES_ENCODED = 5
+DIFF_CONTEXT = 3  # lines of a hunk before the first that changed
 TITLE_WEIGHT, NAME_WEIGHT = 4, 2  # how often the words of the title and of the names count
 
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -42,6 +44,7 @@ FACT = re.compile(r"\s*[-*]?\s*(?:\*\*)?[A-Za-z][\w -]{0,30}(?:\*\*)?\s*[:=]\s*(
 MESSAGE = re.compile(
     r"\s*(?:[\w.$]{1,100}(?:Error|Exception|Warning|Failure)|panic|fatal|error(?:\[\w+\])?)\b[^:\n]{0,40}:\s+(.{8,300})"
 )
+CODE = (PROMPT, INDENTED, DIFF, MESSAGE)  # how lines of code or output begin
 FRAME_NAME = re.compile(r'(?:\bFile "[^"\n]{1,500}", line \d{1,9}, in |^\s*at (?:new )?)([\w.$<>]+)')
 QUOTED_NAME = re.compile(r"`([\w.:#>$-]{2,80})(?:\([^`]{0,80}\))?`")
 # `https://…/owner/repo/blob/main/src/a.py#L12`: only the path in the repository says something.
@@ -56,7 +59,6 @@ class Issue:
 
     title: str
     prose: str
-    code: str
     names: tuple[str, ...]
     places: tuple[Location, ...]
     messages: tuple[str, ...]
@@ -75,11 +77,11 @@ class Issue:
     def texts(self) -> list[str]:
         """The texts whose mean is looked for by meaning."""
         prose = " ".join(self.prose.split()[:PROSE_WORDS])
-        return [self.title, f"{self.title} {prose} {' '.join(self.names[:5])}"]
+        return [self.title, f"{self.title} {prose} {' '.join(self.names[:NAMES_ENCODED])}"]
 
     @property
     def summary(self) -> str:
-        """`its first line, 2 frames, 3 names`."""
+        """`its first line, 2 places, 3 names`."""
         parts = ((len(self.places), "place"), (len(self.names), "name"), (len(self.messages), "message"))
         return ", ".join(["its first line", *(counted(number, noun) for number, noun in parts if number)])
 
@@ -105,7 +107,6 @@ def read_issue(text: str) -> Issue:
     return Issue(
         title=title.strip().lstrip("# "),
         prose="\n".join(prose),
-        code="\n".join(code),
         names=tuple(name for name, _ in names.most_common(MOST_NAMES)),
         places=tuple(dict.fromkeys(_places(joined)))[:MOST_PLACES],
         messages=tuple(dict.fromkeys(MESSAGE.findall(joined)))[:MOST_MESSAGES],
@@ -127,16 +128,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             if not is_system and len(heading[1].split()) > 3:
                 yield heading[1], False
         elif not (is_system or BOX.match(line) or FACT.fullmatch(line)):
-            yield (
-                line,
-                bool(
-                    PROMPT.match(line)
-                    or INDENTED.match(line)
-                    or DIFF.match(line)
-                    or MESSAGE.match(line)
-                    or CALLED_IN.search(line)
-                ),
-            )
+            yield line, any(pattern.match(line) for pattern in CODE) or CALLED_IN.search(line) is not None
 
 
 def _places(text: str) -> Iterator[Location]:
@@ -145,10 +137,10 @@ def _places(text: str) -> Iterator[Location]:
     calls: list[Location | None] = []
     others: list[Location | None] = []
     for line in text.splitlines():
-        if found := CHANGED_FILE.match(line):
-            changed = found[1]
-        elif (found := HUNK.match(line)) and changed:
-            others.append(Location(changed, int(found[1]) + 3))
+        if file := CHANGED_FILE.match(line):
+            changed = file[1]
+        elif (hunk := HUNK.match(line)) and changed:
+            others.append(Location(changed, int(hunk[1]) + DIFF_CONTEXT))
         elif CALLED_IN.search(line):
             calls.append(parse_place(line))
         elif LINE_OF.search(line):

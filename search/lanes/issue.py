@@ -29,7 +29,7 @@ Changes = Mapping[tuple[str, str], Vote]  # by repository and path
 class HistoryList(RankedList):
     """The units of the files that have most votes; `changes` has the votes of all files."""
 
-    changes: Mapping[tuple[str, str], Vote] = field(default_factory=dict, kw_only=True)
+    changes: Changes = field(default_factory=dict, kw_only=True)
 
 
 def issue_keyword_lane(engine: Engine, issue: Issue, k: int, filters: Filters) -> RankedList:
@@ -41,25 +41,25 @@ def issue_keyword_lane(engine: Engine, issue: Issue, k: int, filters: Filters) -
 def definitions_lane(engine: Engine, issue: Issue, filters: Filters) -> RankedList:
     """The definitions of the names, the likeliest name's first."""
     scores: dict[str, float] = {}
-    found: list[Sequence[Hit]] = []
+    lists: list[Sequence[Hit]] = []
     for rank, name in enumerate(issue.names):
         owner, last = ["", *SEPARATORS.split(name)][-2:]
         hits = Hits.of(engine.named(last, SAME_NAME + 1, IN_GRAPH) if last else [])
         if not 0 < len(hits) <= SAME_NAME:
             continue
         passing = engine.locate(hits.ids, filters)
-        found.append(passing)
+        lists.append(passing)
         for hit in passing:
             apt = not owner or owner in f"{hit.address.path}/{hit.address.func_name}".replace(".", "/").split("/")
             score = FADING**rank / len(hits) ** 0.5 * (1.0 if apt else OTHER_OWNER)
             scores[hit.id] = max(scores.get(hit.id, 0.0), score)
-    return _by_score(DEFINITIONS, found, scores)
+    return _by_score(DEFINITIONS, lists, scores)
 
 
 def places_lane(engine: Engine, locations: Locations | None, issue: Issue, filters: Filters) -> RankedList:
     """The innermost unit at each place, then the units around it; for a path without a line, the file."""
     scores: dict[str, float] = {}
-    found: list[Sequence[Hit]] = []
+    lists: list[Sequence[Hit]] = []
     weight = 1.0
     for place in issue.places if locations is not None else ():
         assert locations is not None
@@ -67,15 +67,15 @@ def places_lane(engine: Engine, locations: Locations | None, issue: Issue, filte
         units = innermost(units, place.line) if place.line else [hit for hit in units if hit.address.kind == "file"]
         if not units or (not place.line and len(units) > SAME_NAME):
             continue
-        found.append(units)
+        lists.append(units)
         for depth, hit in enumerate(units):
             scores[hit.id] = max(scores.get(hit.id, 0.0), weight * 0.5**depth)
         weight *= FADING
-    return _by_score(PLACES, found, scores)
+    return _by_score(PLACES, lists, scores)
 
 
-def _by_score(lane: str, found: Sequence[Sequence[Hit]], scores: Mapping[str, float]) -> RankedList:
-    hits = concatenate(found, len(scores))[0] if found else Hits.of([])
+def _by_score(lane: str, lists: Sequence[Sequence[Hit]], scores: Mapping[str, float]) -> RankedList:
+    hits = concatenate(lists, len(scores))[0] if lists else Hits.of([])
     values = np.array([scores[id_] for id_ in hits.ids])
     order = np.argsort(-values, kind="stable")
     return RankedList(lane, hits.with_scores(values).at(order))
@@ -88,21 +88,21 @@ def history_lane(engine: Engine, history: History | None, words: Sequence[str], 
     quality = {repo: one.quality for repo, one in history.repositories().items()}
     changes = {key: vote._replace(share=vote.share * quality[key[0]]) for key, vote in votes.items()}
     scores: dict[str, float] = {}
-    found: list[Sequence[Hit]] = []
+    lists: list[Sequence[Hit]] = []
     for (repo, path), vote in changes.items():
-        if len(found) == VOTED_FILES:
+        if len(lists) == VOTED_FILES:
             break
         if repo != (filters.repo or repo) or not path.startswith(filters.path_prefix):
             continue
         inside = replace(filters, repo=repo, path_prefix=path)
         hits = Hits.of(engine.keyword(words, UNITS, inside) or engine.named(path.rpartition("/")[2], 1, inside))
         if len(hits):
-            found.append(hits)
+            lists.append(hits)
             scores |= {id_: vote.share * FADING**rank for rank, id_ in enumerate(hits.ids)}
-    ranked = _by_score(HISTORY, found, scores)
-    stages = [_said(changes.get((hit.address.repo, hit.address.path))) for hit in ranked.hits]
+    ranked = _by_score(HISTORY, lists, scores)
+    stages = [_cause(changes.get((hit.address.repo, hit.address.path))) for hit in ranked.hits]
     return HistoryList(HISTORY, ranked.hits, stages, changes=changes)
 
 
-def _said(vote: Vote | None) -> str:
-    return f"changed by {vote.commit.hash[:7]} {vote.commit.subject}" if vote else ""
+def _cause(vote: Vote | None) -> str:
+    return f"changed by {vote.commit.title}" if vote else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import click
 
@@ -32,10 +32,10 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
     settings = target_settings(engine, name)
     with suppress(TreelineError):  # then what is there is searched
         update(settings.home_path, settings.index, {})
-    history = StoredHistory(history_file(settings.home_path, settings.index))()
-    if history is None:
-        raise InputError("there is no history of this folder", NO_HISTORY)
-    rows = history.find(" ".join(words), path, k)
+    with closing(StoredHistory(history_file(settings.home_path, settings.index))) as opener:
+        if (history := opener()) is None:
+            raise InputError("there is no history of this folder", NO_HISTORY)
+        rows = history.find(" ".join(words), path, k)
     if as_json:
         echo_json([commit._asdict() | {"paths": paths} for commit, paths in rows])
     for commit, paths in () if as_json else rows:

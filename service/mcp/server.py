@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from functools import partial, wraps
 from importlib.metadata import version
 from typing import Annotated, Any, Literal, ParamSpec
@@ -193,10 +194,10 @@ def add_history(server: MCPServer, library: Library) -> None:
         if bool(query) == bool(file):
             raise InputError("search_history takes a query or a file", "give one of them")
         searcher, _ = library.ask(repo)
-        history = StoredHistory(history_file(library.settings.home_path, searcher.info.name))()
-        if history is None:
-            return "There is no history: the folder is no git checkout, or its commits are being read."
-        rows = history.find(query, file, k)
+        with closing(StoredHistory(history_file(library.settings.home_path, searcher.info.name))) as opener:
+            if (history := opener()) is None:
+                return "There is no history: the folder is no git checkout, or its commits are being read."
+            rows = history.find(query, file, k)
         lines = (visible(line) for row in rows for line in describe_commit(*row).splitlines())
         return within_budget(list(lines), max_tokens) or "No commit is about that."
 

@@ -51,7 +51,7 @@ def describe_commit(commit: Commit, paths: Sequence[str]) -> str:
     day = time.strftime("%Y-%m-%d", time.gmtime(commit.time))
     more = f" and {len(paths) - FILES_SHOWN} more" if len(paths) > FILES_SHOWN else ""
     files = f"{', '.join(paths[:FILES_SHOWN])}{more}" if paths else "no file"
-    return f"{commit.hash[:9]}  {day}  {commit.author}: {commit.subject}\n    {files}"
+    return f"{commit.hash[:7]}  {day}  {commit.author}: {commit.subject}\n    {files}"
 
 
 def visible(text: str) -> str:

@@ -110,13 +110,6 @@ def test_a_rewritten_history_is_read_again(home: Path, root: Path) -> None:
     assert first(history, "round prices") == "shop/prices.py"
 
 
-def test_what_changes_together_is_counted(home: Path, root: Path) -> None:
-    for number in range(3):
-        commit(root, "Change it", {"shop/cookies.py": f"{number}\n", "web/login.py": f"{number}\n"})
-    together = read(home, root).changed_with("shop", ["shop/cookies.py"], 5)
-    assert [(path, count) for path, _, count in together] == [("web/login.py", 3), ("tests/test_cookies.py", 1)]
-
-
 def test_quality_says_how_well_messages_lead_to_files(home: Path, root: Path) -> None:
     for number in range(20):
         commit(root, f"Mend the cookie jar {number}", {"shop/cookies.py": f"{number}\n"})
