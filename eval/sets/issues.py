@@ -11,7 +11,7 @@ import gzip
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -28,7 +28,7 @@ from treeline.eval.report.document import summarise
 from treeline.eval.sets.repository import code_version
 from treeline.ingest.history import update
 from treeline.ingest.source import ReadOptions
-from treeline.ingest.sources.checkout import git_command, git_environment
+from treeline.ingest.sources.checkout import run_git
 from treeline.ingest.sources.folder import open_folder
 from treeline.rerank.evidence import path_facts
 from treeline.search.live import LiveSearcher
@@ -40,6 +40,7 @@ FILES, FUNCTIONS = (1, 3, 5, 10), (5, 10)
 FUNCTION_KINDS = frozenset({"function", "method"})
 # Files that fixes touch beside the code.
 NO_CODE = frozenset("md rst txt adoc json yml yaml toml lock cfg ini xml html css scss svg snap".split())
+DEFAULT = "default"
 LANES = (KEYWORD, DENSE, DEFINITIONS, PLACES, HISTORY)
 
 
@@ -127,7 +128,7 @@ def measure(files: frozenset[str], functions: frozenset[str], hits: Sequence[Hit
 
 def touched_functions(issue: Issue, units: Mapping[str, Sequence[tuple[str, Address]]]) -> frozenset[str]:
     """The ids of the innermost functions that hold lines of the fix; `units` are the functions of each path."""
-    found: set[str] = set()
+    functions: set[str] = set()
     for path in issue.files:
         for line in issue.lines[path]:
             around = [
@@ -135,8 +136,8 @@ def touched_functions(issue: Issue, units: Mapping[str, Sequence[tuple[str, Addr
                 for id_, a in units.get(path, ())
                 if a.lines and a.lines[0] <= line <= a.lines[1]
             ]
-            found.update(id_ for _, id_ in sorted(around)[:1])
-    return frozenset(found)
+            functions.update(id_ for _, id_ in sorted(around)[:1])
+    return frozenset(functions)
 
 
 @click.command("issues")
@@ -162,29 +163,20 @@ def command(issues: Path, checkouts: Path, only: str, most: int, ablate: bool, o
     for issue in read(issues, [name.strip() for name in only.split(",") if name.strip()]):
         groups[issue.repo].append(issue)
     settings = evaluation_settings(ENGINE, "")
+    home = eval_settings(settings).home_path
     evaluations = []
     for repo, own in groups.items():
         chosen = own[:: max(1, len(own) // most)][:most] if most else own
-        checkout = next(
-            (
-                path
-                for name in (repo.replace("/", "+"), repo.rpartition("/")[2])
-                for path in git_folders(checkouts / name)
-            ),
-            None,
-        )
-        if checkout is None:
+        if (checkout := git_folder(checkouts, repo)) is None:
             output.console.print(f"{repo} is not in {checkouts}: its issues are left out", style="yellow")
             continue
         for issue in chosen:
             with loading(output.console) as progress:
-                folder = check_out(
-                    checkout, issue.commit, eval_settings(settings).home_path / "issues" / repo.replace("/", "+")
-                )
+                folder = check_out(checkout, issue.commit, home / "issues" / repo.replace("/", "+"))
                 source = open_folder(str(folder), ReadOptions(), repo=repo)
                 index = f"issues-{repo.replace('/', '-')}".lower()
                 searcher = sources_searcher(index, [source], settings, progress, version=code_version())
-                update(eval_settings(settings).home_path, index, {repo: folder})
+                update(home, index, {repo: folder})
             with closing(searcher):
                 evaluations.append(_evaluate(issue, searcher, ablate, output))
     if not evaluations:
@@ -193,34 +185,32 @@ def command(issues: Path, checkouts: Path, only: str, most: int, ablate: bool, o
     finish(summarise(join(evaluations, whole), DEFAULT if ablate else "", DEFAULT), output)
 
 
-DEFAULT = "default"
-
-
-def git_folders(path: Path) -> list[Path]:
-    """The git folder at a path: a clone, or a bare repository, also one named `repo` inside it."""
-    return [one for one in (path / ".git", path, path / "repo") if (one / "HEAD").is_file()][:1]
+def git_folder(checkouts: Path, repo: str) -> Path | None:
+    """The git folder of a repository: of a clone, or a bare one, also named `repo` inside its folder."""
+    names = (repo.replace("/", "+"), repo.rpartition("/")[2])
+    places = (checkouts / name / inner for name in names for inner in (".git", "", "repo"))
+    return next((place for place in places if (place / "HEAD").is_file()), None)
 
 
 def check_out(repository: Path, commit: str, folder: Path) -> Path:
     """A working tree of a repository at a commit, which knows no later commit. Nothing of the repository is run."""
     if not (folder / ".git").is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _git("init", "--quiet", "--template=", str(folder))
+        folder.mkdir(exist_ok=True)
+        run_git(folder, "init", "--quiet", "--template=")
         (folder / ".git/objects/info/alternates").write_text(
             f"{(repository / 'objects').resolve()}\n", encoding="utf-8"
         )
-    here = ("-C", str(folder))
-    _git(*here, "update-ref", "--no-deref", "HEAD", commit)
-    _git(*here, "read-tree", commit)
-    _git(*here, "clean", "--quiet", "-dffx")
-    _git(*here, "checkout-index", "--all", "--force", "--quiet", required=False)  # a mirror may lack large files
+    try:
+        run_git(folder, "update-ref", "--no-deref", "HEAD", commit)
+        run_git(folder, "read-tree", commit)
+        run_git(folder, "clean", "--quiet", "-dffx")
+    except subprocess.CalledProcessError as error:
+        reason = error.stderr.decode("utf-8", "replace").strip()
+        raise InputError(f"{commit} cannot be checked out: {reason}", f"fetch it into {repository}") from None
+    with suppress(subprocess.CalledProcessError):  # a mirror may lack large files
+        run_git(folder, "checkout-index", "--all", "--force", "--quiet")
     return folder
-
-
-def _git(*arguments: str, required: bool = True) -> None:
-    done = subprocess.run(git_command(arguments), env=git_environment(), capture_output=True, check=False)
-    if required and done.returncode:
-        raise InputError(f"git {arguments[-1]}: {done.stderr.decode('utf-8', 'replace').strip()}", "fetch it there")
 
 
 def _evaluate(issue: Issue, searcher: LiveSearcher, ablate: bool, output: Output) -> Evaluation:
