@@ -102,7 +102,7 @@ class Matcher:
         self.name = name
         self._phrase, self._words, self._pattern = "", [""], None
         if pattern:
-            self._pattern = _compile(pattern, is_cased=is_cased)
+            self._pattern = compile_pattern(pattern, cased=is_cased)
         self.timed_out = False
         self._deadline = time.monotonic() + seconds
 
@@ -122,9 +122,8 @@ class Matcher:
             raise InputError(
                 f"the regular expression has {len(pattern)} characters", f"use at most {LONGEST_PATTERN:,}"
             )
-        plain = ESCAPE.sub("", pattern)  # `\S` is no upper-case letter
         name = pattern if re.fullmatch(r"\w+", pattern) else ""
-        return cls(required_literals(pattern), seconds, is_cased=plain != plain.lower(), name=name, pattern=pattern)
+        return cls(required_literals(pattern), seconds, is_cased=is_cased(pattern), name=name, pattern=pattern)
 
     @property
     def out_of_time(self) -> bool:
@@ -177,10 +176,16 @@ class Matcher:
         return (1 if name in own else 2), size
 
 
-def _compile(pattern: str, *, is_cased: bool) -> regex.Pattern[str]:
+def is_cased(pattern: str) -> bool:
+    """Whether a regular expression has an upper-case letter; `\\S` is none."""
+    plain = ESCAPE.sub("", pattern)
+    return plain != plain.lower()
+
+
+def compile_pattern(pattern: str, *, cased: bool) -> regex.Pattern[str]:
     import regex  # slow to import, and few questions need it
 
-    flags = regex.MULTILINE | regex.VERSION0 | (0 if is_cased else regex.IGNORECASE)
+    flags = regex.MULTILINE | regex.VERSION0 | (0 if cased else regex.IGNORECASE)
     try:
         return regex.compile(pattern, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:

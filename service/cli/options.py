@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -188,18 +188,29 @@ def is_named(settings: Settings, name: str) -> bool:
     return bool(name) or settings.engine != "embedded" or f"{PREFIX}INDEX" in os.environ
 
 
-def target_settings(engine: str | None, name: str) -> Settings:
-    """The settings of the index to search: the named one, else this folder's project, refreshed first."""
+class Target(NamedTuple):
+    """The settings of the index to search, and the folder of its project, if it is one."""
+
+    settings: Settings
+    root: Path | None = None
+
+
+def target(engine: str | None, name: str) -> Target:
+    """The named index, else this folder's project, refreshed first."""
     settings = settings_for(engine, name)
     if is_named(settings, name):
-        return settings
+        return Target(settings)
     from treeline.service.projects import refresh_project, settings_of
 
     with lazy_progress() as progress:
         refresh = refresh_project(settings, Path.cwd(), progress)
     if refresh.published or refresh.is_busy or refresh.truncated:
         echo(f"treeline: {refresh}", err=True)
-    return settings_of(settings, refresh.project)
+    return Target(settings_of(settings, refresh.project), refresh.project.root)
+
+
+def target_settings(engine: str | None, name: str) -> Settings:
+    return target(engine, name).settings
 
 
 @contextmanager

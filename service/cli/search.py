@@ -19,6 +19,7 @@ from treeline.search.query import Query
 from treeline.service.cli.options import (
     Command,
     StrictCommand,
+    Target,
     echo,
     how_to_index,
     index_options,
@@ -27,6 +28,7 @@ from treeline.service.cli.options import (
     progress_bar,
     search_options,
     settings_for,
+    target,
     target_settings,
 )
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from treeline.search.answer import Answer
     from treeline.search.live import LiveSearcher
     from treeline.search.settings import Settings
+    from treeline.service.cli.files import IndexFiles
 
 NOTHING_FOUND, ERROR = 1, 2  # exit codes, like grep's
 ABOUT_JSON = "JSON in the shape of the HTTP API, and nothing else on stdout."
@@ -87,15 +90,16 @@ def search(
     treeline < issue.md. Exits with 0 if something was found, 1 if not, 2 after an error.
     """
     from treeline.search.live import open_searcher
+    from treeline.service.cli.files import IndexFiles
 
     if everywhere and name:
         raise InputError("--global and --name cannot be combined")
-    settings = settings_for(engine, name) if everywhere else target_settings(engine, name)
+    settings, root = Target(settings_for(engine, name)) if everywhere else target(engine, name)
     query = Query.of(" ".join(words) if words else piped_text(settings.max_query_length), switches, settings)
     explain = bool(switches["explain"])
     if everywhere:
         answer, info = search_everywhere(query, settings)
-        return show_found(answer, info, lambda: None, explain=explain, full=full, as_json=as_json)
+        return show_found(answer, info, IndexFiles(), lambda: None, explain=explain, full=full, as_json=as_json)
     with closing(open_searcher(settings, once=True)) as searcher:
 
         def clusters() -> CorpusClusters | None:
@@ -106,7 +110,8 @@ def search(
         if query.mode == "tfidf":
             prepare_tfidf(searcher)
         answer, info = searcher.search(query), searcher.info
-        return show_found(answer, info, clusters, explain=explain, full=full, as_json=as_json)
+        files = IndexFiles(root, lambda: searcher.texts)
+        return show_found(answer, info, files, clusters, explain=explain, full=full, as_json=as_json)
 
 
 def piped_text(most: int) -> str:
@@ -119,6 +124,7 @@ def piped_text(most: int) -> str:
 def show_found(
     answer: Answer,
     info: IndexInfo,
+    files: IndexFiles,
     clusters: Callable[[], CorpusClusters | None],
     *,
     explain: bool,
@@ -134,7 +140,7 @@ def show_found(
     else:
         from treeline.service.cli.text import show_answer
 
-        show_answer(answer, info, explain=explain, full=full, clusters=clusters)
+        show_answer(answer, info, files, explain=explain, full=full, clusters=clusters)
     return 0 if answer.results else NOTHING_FOUND
 
 
@@ -192,7 +198,7 @@ def function_argument(command: Command) -> Command:
 
 
 def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
-    """The one definition meant; several go to stderr with their ids, to choose from."""
+    """The one definition meant; several go to stderr with their places, to choose from."""
     from treeline.engine.protocol import Filters
     from treeline.search.resolve import Ambiguous, resolve
 
@@ -203,8 +209,8 @@ def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_pref
         from treeline.service.cli.text import headline
 
         for one in several.functions:
-            echo(f"{one.id}  {headline(one.address)}", err=True)
-        hint = "give the id of one, its whole name (Class.name, module.name), or narrow it by --repo and --path"
+            echo(headline(one.address), err=True)
+        hint = "give the place of one (path:line), its whole name (Class.name, module.name), or --repo and --path"
         raise InputError(several.message, hint) from None
 
 

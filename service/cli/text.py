@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from shlex import quote
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,9 +17,12 @@ from treeline.corpus.function import Address, Function
 from treeline.engine.protocol import IndexInfo
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
+from treeline.search.excerpt import Excerpt, excerpt, needle_of
 from treeline.search.lanes.graph import relation_of
+from treeline.search.occurrences import Line, Needle
 from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import UnresolvedCalls
+from treeline.service.cli.files import IndexFiles
 from treeline.service.cli.options import echo
 from treeline.service.present.text import ROUTES, STAGES, describe_neighbours, distinct_functions, summary, visible
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from treeline.ingest.pipeline import Summary
     from treeline.search.overview import Similar
 
-LINES_SHOWN = 8
+NARROWEST = 20  # columns for code
 COLOURS = {"c": "bright_black", "s": "green", "n": "yellow", "k": "magenta", "f": "blue", "b": "cyan", "a": "yellow"}
 PROJECT_SUFFIX = re.compile(r"\.[0-9a-f]{10}$")  # of a project's index, which is named after its folder
 INDENT = " " * 4
@@ -38,37 +42,65 @@ CLOSING = ("}", ")", "]", "end")
 def show_answer(
     answer: Answer,
     info: IndexInfo,
+    files: IndexFiles,
     *,
     explain: bool,
     full: bool,
     clusters: Callable[[], CorpusClusters | None] = lambda: None,
 ) -> None:
-    """Print the answer, in colour on a terminal. `clusters` are those of the index."""
+    """Print the answer: for a person on a terminal, or (`explain`, `full`) who asks for it, else a line for each match.
+    `clusters` are those of the index."""
     for lane in answer.degraded:
         what = "the index is damaged" if lane.lane == "index" else f"without {lane.lane}"
         echo(f"treeline: {what}: {lane.reason}", err=True)
-    if answer.corrections.words:
-        say(f"{answer.corrections.sentence} (--as-typed turns correction off)\n", bold=True)
-    if answer.exact:
-        say(visible(f"{answer.exact.sentence}\n"), bold=True)
-    if answer.total and not answer.results:
-        say(f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all")
+    to_read = is_for_a_person() or explain or full
+    for note in _notes(answer, info):
+        if to_read:
+            say(visible(f"{note}\n"), bold=True)
+        else:
+            echo(f"treeline: {note}", err=True)
+    needle = needle_of(answer.plan)
+    if not to_read:
+        for result in answer.results:
+            for line in _excerpt(answer, needle, result, files).matches:
+                click.echo(grep_line(files.path(result.function.address), line))
         return
-    if not answer.results:
-        where = f"{counted(info.functions, 'unit')}{_filter_note(answer)}"
-        say(f"nothing found in index {info.name!r} ({where})")
-        for why in answer.hints:
-            say(visible(why))
-        return
-    for note in filter(None, (*answer.hints, answer.no_match)):
-        say(visible(f"{note}\n"), bold=True)
     all_clusters = clusters() if explain else None
     for result in answer.results:
         if heading := answer.headings.get(result.rank):
             say(visible(f"── {heading} ──\n"), dim=True)
-        for line in _result(result, all_clusters, explain=explain, full=full):
-            say(line)
-    say(_footer(answer, info), dim=True)
+        for row in _result(answer, needle, result, files, all_clusters, explain=explain, full=full):
+            say(row)
+    if answer.results:
+        say(_footer(answer, info, explain=explain), dim=True)
+
+
+def _notes(answer: Answer, info: IndexInfo) -> Iterator[str]:
+    """Sentences on how the question was changed, and on what is missing."""
+    if answer.corrections.words:
+        yield f"{answer.corrections.sentence} (--as-typed turns correction off)"
+    if answer.exact:
+        yield answer.exact.sentence
+    if answer.total and not answer.results:
+        yield f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all"
+    elif not answer.results and not answer.hints:
+        yield f"nothing found in index {info.name!r} ({counted(info.functions, 'unit')}{_filter_note(answer)})"
+    yield from filter(None, (*answer.hints, answer.no_match))
+
+
+def grep_line(path: str, line: Line) -> str:
+    """`path:line:column: text`, which editors, `fzf` and Emacs read."""
+    return f"{visible(path)}:{line.number or 1}:{line.column}: {visible(line.text)}"
+
+
+def _excerpt(answer: Answer, needle: Needle, result: Result, files: IndexFiles) -> Excerpt:
+    text, first = files.unit(result.function)
+    return excerpt(answer.plan, needle, result.function, text, first)
+
+
+def is_for_a_person() -> bool:
+    """Whether a person reads the output, and no other program."""
+    return sys.stdout.isatty()
 
 
 def say(text: str = "", **style: Any) -> None:
@@ -87,18 +119,65 @@ def shows_colours() -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
 
 
-def _result(result: Result, clusters: CorpusClusters | None, *, explain: bool, full: bool) -> Iterator[str]:
-    function = result.function
+def _result(
+    answer: Answer,
+    needle: Needle,
+    result: Result,
+    files: IndexFiles,
+    clusters: CorpusClusters | None,
+    *,
+    explain: bool,
+    full: bool,
+) -> Iterator[str]:
+    unit = result.function
+    part = _excerpt(answer, needle, result, files)
+    place = f"{files.path(unit.address)}:{part.matches[0].number}".removesuffix(":0")
     relation = relation_of(result.candidate)
-    yield f"{result.rank:>2}. {headline(function.address)}{paint(f'  {relation}', fg='green') if relation else ''}"
+    whole = files.text(unit.repo, unit.path) if part.occurrences else None
+    in_file = len(needle.occurrences(whole)) if whole else 0
+    count = f"{part.occurrences} of {in_file} in this file" if in_file > 1 else ""
+    notes = [paint(note, fg="green") for note in (relation, count) if note]
+    name = paint(visible(unit.func_name), bold=True)
+    yield "  ".join([f"{result.rank:>2}. {name}", paint(visible(place), fg="cyan"), *notes])
     if explain:
         for line in _why(result.candidate, clusters):
             yield paint(INDENT + line, fg="yellow")
-    for code in code_lines(function, full=full):
-        yield INDENT + code if code else code
-    for member in result.members:
+    if full:
+        yield from (INDENT + code if code else code for code in code_lines(unit))
+    else:
+        yield from excerpt_rows(part.lines[:1] if result.members and not part.occurrences else part.lines)
+    for member in result.members if not part.occurrences else ():
         yield INDENT + member_line(member)
     yield ""
+
+
+def excerpt_rows(lines: Sequence[Line]) -> Iterator[str]:
+    """The lines with their numbers, cut to the terminal's width; a colon marks those that match, as in grep."""
+    indent = min((len(line.text) - len(line.text.lstrip()) for line in lines), default=0)
+    digits = max(len(str(line.number)) for line in lines)
+    width = max(get_terminal_size().columns - len(INDENT) - digits - 2, NARROWEST)
+    for line in lines:
+        number = f"{line.number or '':>{digits}}{':' if line.spans else '-'} "
+        yield INDENT + paint(number, dim=True) + painted(clip(line, indent, width))
+
+
+def clip(line: Line, indent: int, width: int) -> Line:
+    """The part of a line that fits, with its first match."""
+    match = line.spans[0] if line.spans else (0, 0)
+    start = indent if match[1] - indent <= width else max(indent, match[0] - width // 3)
+    text = line.text[start : start + width]
+    spans = tuple((max(0, begin - start), min(end - start, len(text))) for begin, end in line.spans)
+    return Line(line.number, text, tuple(span for span in spans if span[0] < span[1]))
+
+
+def painted(line: Line) -> str:
+    """The text of a line with what matches in red, as grep has it."""
+    at, parts = 0, []
+    for begin, end in line.spans:
+        start = max(begin, at)  # parts of names may overlap by a letter
+        parts += [visible(line.text[at:start]), paint(visible(line.text[start:end]), fg="red", bold=True)]
+        at = max(at, end)
+    return "".join((*parts, visible(line.text[at:])))
 
 
 def member_line(member: Member) -> str:
@@ -120,13 +199,10 @@ def location(address: Address) -> str:
     return f"{address.path}:{lines[0]}" if lines else address.path
 
 
-def code_lines(function: Function, *, full: bool) -> Iterator[str]:
-    """The code: all of it, or the first lines and the number of the rest."""
+def code_lines(function: Function) -> list[str]:
+    """The code, highlighted."""
     lines = level(visible(function.original_string.strip("\n"))).split("\n")
-    head = lines if full else lines[:LINES_SHOWN]
-    yield from highlight(head, function.language) if shows_colours() else head
-    if len(lines) > len(head):
-        yield paint(f"… {len(lines) - len(head)} more lines", dim=True)
+    return highlight(lines, function.language) if shows_colours() else lines
 
 
 def highlight(lines: list[str], language: str) -> list[str]:
@@ -174,15 +250,18 @@ def _why(candidate: Candidate, clusters: CorpusClusters | None) -> Iterator[str]
         yield "; ".join(notes)
 
 
-def _footer(answer: Answer, info: IndexInfo) -> str:
+def _footer(answer: Answer, info: IndexInfo, *, explain: bool) -> str:
     first, last = answer.results[0].rank, answer.results[-1].rank
-    route = ROUTES.get(answer.route, answer.route)
     stages = ", ".join(STAGES.get(stage, stage) for stage in answer.relaxed)
-    stage_note = f", widened to {stages}" if stages else ""
-    return (
-        f"{first}–{last} of the best {answer.total:,} of {info.functions:,} in {PROJECT_SUFFIX.sub('', info.name)}"
-        f"{_filter_note(answer)} · {route}{stage_note} · {answer.timings.get('total', 0.0):.0f} ms"
-    )
+    name = PROJECT_SUFFIX.sub("", info.name)
+    notes = [
+        f"{first}–{last} of {counted(answer.total, 'result')} in {name}{_filter_note(answer)}",
+        ROUTES.get(answer.route, answer.route) if explain else "",
+        f"widened to {stages}" if stages else "",
+        f"more with --offset {last}" if last < answer.total else "",
+        f"{answer.timings.get('total', 0.0):.0f} ms",
+    ]
+    return " · ".join(filter(None, notes))
 
 
 def _filter_note(answer: Answer) -> str:
@@ -197,9 +276,6 @@ def show_function(
 ) -> None:
     """The whole unit; a docstring outside its code comes first."""
     say(headline(function.address))
-    say(f"id {function.id}", dim=True)
-    if function.url:
-        say(visible(function.url), dim=True)
     more = text_calls.message(more=bool(distinct_functions(callers)))
     note = f'; {more} (treeline search "what calls {text_calls.symbol}")' if more else ""
     for relation, neighbours, suffix in (("called by", callers, note), ("calls", callees, "")):
@@ -208,7 +284,7 @@ def show_function(
     say()
     if docstring := function.docstring_outside:
         say(f"{visible(docstring)}\n")
-    for line in code_lines(function, full=True):
+    for line in code_lines(function):
         say(line)
 
 

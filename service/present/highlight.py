@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 
 from markupsafe import Markup, escape
 
-from treeline.corpus.analysis import CJK_RUN, WORD, spans, terms
+from treeline.corpus.analysis import terms
 from treeline.corpus.frozen import frozen
 from treeline.search.answer import joined_head
+from treeline.search.excerpt import word_spans, words_in
 from treeline.service.present.text import INVISIBLE, character_name, code_point
 from treeline.service.present.tokenizer import pieces, unit_pieces
 
@@ -23,7 +24,6 @@ FILE_LINE_LENGTH = 2_000
 NAMES = frozenset({"", "f", "b", "a"})  # the CSS classes of identifiers
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 INDENT = 4
-CACHED_WORDS = 65_536
 
 
 @frozen
@@ -68,7 +68,7 @@ def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] =
         return [0]
     sought = [phrase.lower() for phrase in phrases]
     exact = [any(phrase in lines[at].lower() for phrase in sought) for at in body]
-    matches = [words.intersection(words_in(lines[at])) for at in body]
+    matches = [words.intersection(stem for _, _, stem in words_in(lines[at])) for at in body]
     size = PREVIEW_LINES - 1
     starts = range(max(1, len(body) - size + 1))
 
@@ -94,13 +94,6 @@ def _after_docstring(lines: list[str]) -> int:
         at += 1
         is_closed = opening[1] in lines[at]
     return min(at + 1, len(lines) - 1)
-
-
-def words_in(line: str) -> Iterator[str]:
-    """The stems of a line's words and of their parts."""
-    for match in WORD.finditer(line):
-        for _, _, stem in parts_of(match[0]):
-            yield stem
 
 
 def whole(language: str, text: str, words: frozenset[str]) -> Snippet:
@@ -172,25 +165,12 @@ def mark_prose(text: str, words: frozenset[str]) -> Markup:
 
 def _mark_piece(piece: str, words: frozenset[str]) -> Iterator[str]:
     at = 0
-    for match in WORD.finditer(piece):
-        for start, end, stem in parts_of(match[0]):
-            begin = max(at, match.start() + start)  # parts may overlap by a letter
-            if stem in words:
-                yield _escape(piece[at:begin])
-                at = match.start() + end
-                yield f"<mark>{_escape(piece[begin:at])}</mark>"
+    for start, end in word_spans(piece, words):
+        begin = max(at, start)  # parts may overlap by a letter
+        yield _escape(piece[at:begin])
+        at = end
+        yield f"<mark>{_escape(piece[begin:at])}</mark>"
     yield _escape(piece[at:])
-
-
-@lru_cache(CACHED_WORDS)
-def parts_of(word: str) -> tuple[tuple[int, int, str], ...]:
-    """The position and stem of each part of an identifier; in scripts without spaces, of every two letters."""
-    positions: list[tuple[int, int]] = []
-    for start, end in spans(word):
-        pairs = re.compile(CJK_RUN).fullmatch(word, start, end)
-        positions += [(at, at + 2) for at in range(start, end - 1)] if pairs else [(start, end)]
-    stems = ((start, end, terms(word[start:end])) for start, end in positions)
-    return tuple((start, end, some[0]) for start, end, some in stems if some)
 
 
 def _escape(text: str) -> str:

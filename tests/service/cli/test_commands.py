@@ -48,12 +48,12 @@ def read_json(path):
 
 
 def treeline(
-    home: Path, *arguments: str, before: Sequence[str] = (), **environment: str
+    home: Path, *arguments: str, before: Sequence[str] = (), terminal: bool = False, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own; `before` is a program that runs it."""
+    """Run the command in a process of its own, on a terminal or not; `before` is a program that runs it."""
     environment = os.environ | {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default", "COLUMNS": "100"} | environment
     if not before:
-        return run_command_line(arguments, environment, ROOT)
+        return run_command_line(arguments, environment, ROOT, terminal=terminal)
     return subprocess.run(
         [*before, sys.executable, "-m", "treeline.service.cli", *arguments],
         env=environment,
@@ -86,20 +86,37 @@ def only_line(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def test_search_shows_the_function_with_its_place_and_code(home: Path) -> None:
-    done = treeline(home, "search", "convert int to string", "-k", "1")
+def test_a_terminal_shows_the_signature_and_the_lines_with_the_questions_words(home: Path) -> None:
+    done = treeline(home, "search", "convert int to string", "-k", "1", terminal=True, NO_COLOR="1")
     assert done.returncode == 0, done.stderr
-    assert "number_to_text" in done.stdout
-    assert "strings.py:2" in done.stdout
-    assert "return str(number)" in done.stdout
-    assert "\x1b" not in done.stdout  # no colours where nobody sees them
+    first, head, line, *_ = done.stdout.split("\n")
+    assert first == f" 1. number_to_text  {home.parent}/demo/strings.py:2"
+    assert head == "    2- def number_to_text(number):"
+    assert line == '    3:     """Convert an int to a string."""'
+    assert "file://" not in done.stdout
+    coloured = treeline(home, "search", "convert int to string", "-k", "1", terminal=True, TERM="xterm", NO_COLOR="")
+    assert "\x1b[31m\x1b[1mConvert\x1b[0m" in coloured.stdout
 
 
-def test_a_word_typed_wrong_is_looked_for_as_meant_unless_told_otherwise(home: Path) -> None:
+def test_a_pipe_gets_a_line_for_each_result_and_the_rest_goes_to_stderr(home: Path) -> None:
     done = treeline(home, "search", "convret int to string", "-k", "1")
-    assert done.stdout.startswith("searched for “convert” instead of “convret” (--as-typed turns correction off)\n")
-    assert "number_to_text" in done.stdout
-    assert "instead of" not in treeline(home, "search", "convret int to string", "--as-typed").stdout
+    assert done.stdout == f"{home.parent}/demo/strings.py:2:1: def number_to_text(number):\n"
+    assert done.stderr == "treeline: searched for “convert” instead of “convret” (--as-typed turns correction off)\n"
+    assert "instead of" not in treeline(home, "search", "convret int to string", "--as-typed").stderr
+
+
+def test_calls_and_names_show_their_lines_and_count_them(tmp_path: Path) -> None:
+    caller = (
+        "\n\ndef read_all(paths):\n    a, *rest = paths\n    yield read_json(a)\n    yield from map(read_json, rest)\n"
+    )
+    home = tmp_path / "home"
+    treeline(home, "index", str(project(tmp_path / "demo", {"files.py": FILES["files.py"] + caller})))
+    shown = treeline(home, "search", "what calls read_json", "-k", "1", terminal=True, NO_COLOR="1").stdout
+    shown = [line.strip() for line in shown.split("\n")]
+    assert shown[2] == f"1. read_all  {tmp_path}/demo/files.py:10  calls  1 of 2 in this file"
+    assert shown[3:6] == ["9- a, *rest = paths", "10: yield read_json(a)", "11- yield from map(read_json, rest)"]
+    piped = treeline(home, "search", "read_json", "-k", "1")
+    assert piped.stdout == f"{tmp_path}/demo/files.py:2:5: def read_json(path):\n"
 
 
 def test_who_interrupts_a_load_is_told_that_it_goes_on(tmp_path: Path) -> None:
@@ -135,22 +152,22 @@ def test_json_prints_nothing_but_json(home: Path, mode: str) -> None:
 def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_them(tmp_path: Path) -> None:
     home, caller = tmp_path / "home", "\ndef read_twice(path):\n    return read_json(path), read_json(path)\n"
     treeline(home, "index", str(project(tmp_path / "demo", FILES | {"files.py": FILES["files.py"] + caller})))
-    called = treeline(home, "search", "what calls read_json").stdout
+    called = treeline(home, "search", "what calls read_json", terminal=True, NO_COLOR="1").stdout
     assert called.startswith("1 function is known to call the read_json defined in this index\n")
     first, _, rest = called.partition("── by keyword or meaning, not from the call graph ──")
-    assert re.search(r"1\. read_twice .* calls$", first, re.MULTILINE)
+    assert re.search(r"1\. read_twice .* calls  2 of 3 in this file$", first, re.MULTILINE)
     assert " 2. " in rest and "calls\n" not in rest
-    library = treeline(home, "search", "who calls load").stdout
+    library = treeline(home, "search", "who calls load", terminal=True, NO_COLOR="1").stdout
     assert re.search(
         r"── with load\( in the code, not resolved by the call graph ──\n\n 1\. .* unresolved$", library, re.M
     )
-    unknown = treeline(home, "search", "who calls read_jsonn").stdout
-    assert unknown.startswith("no function called read_jsonn in this index; near it: read_json\n")
+    unknown = treeline(home, "search", "who calls read_jsonn").stderr
+    assert unknown.startswith("treeline: no function called read_jsonn in this index; near it: read_json\n")
 
 
 def test_nonsense_is_told_to_be_answered_by_meaning_alone(home: Path) -> None:
-    shown = treeline(home, "search", "qwertyzxcv").stdout
-    assert shown.startswith("nothing here contains these words; what follows is the nearest by meaning\n")
+    shown = treeline(home, "search", "qwertyzxcv").stderr
+    assert shown.startswith("treeline: nothing here contains these words; what follows is the nearest by meaning\n")
     assert json.loads(treeline(home, "search", "qwertyzxcv", "--json").stdout)["relaxed"] == ["meaning"]
 
 
@@ -171,17 +188,15 @@ def test_filters_narrow_the_search(home: Path) -> None:
     assert {row["path"] for row in json.loads(done.stdout)["results"]} <= {"files.py"}
     nothing = treeline(home, "search", "string", "--language", "java")
     assert nothing.returncode == 1  # as grep
-    assert "nothing found" in nothing.stdout
-    assert "language java: there is none; there is: python" in nothing.stdout
-    near = treeline(home, "search", "string", "--language", "pyton").stdout
+    assert "language java: there is none; there is: python" in nothing.stderr
+    near = treeline(home, "search", "string", "--language", "pyton").stderr
     assert "language pyton: there is none; near it: python" in near
-    assert (
-        "partition train: this index has no partition" in treeline(home, "search", "x", "--partition", "train").stdout
-    )
+    said = treeline(home, "search", "x", "--partition", "train").stderr
+    assert "partition train: this index has no partition" in said
 
 
 def test_filters_and_excluded_words_in_the_question_are_understood_and_shown(home: Path) -> None:
-    done = treeline(home, "search", "string or file path:strings -upper")
+    done = treeline(home, "search", "string or file path:strings -upper", terminal=True, NO_COLOR="1")
     assert "number_to_text" in done.stdout and "read_json" not in done.stdout
     assert not re.search(r"^ *\d+\. shout ", done.stdout, re.MULTILINE)
     assert ", only path strings; without “upper” · " in done.stdout
@@ -410,7 +425,7 @@ def test_rejects_go_to_a_file_that_is_there_but_never_to_a_source(tmp_path: Path
 
 def test_an_offset_beyond_the_last_result_is_no_empty_answer(home: Path) -> None:
     done = treeline(home, "search", "string", "--offset", "900")
-    assert re.search(r"there are only \d+ results?: --offset 900 skips", done.stdout)
+    assert re.search(r"there are only \d+ results?: --offset 900 skips", done.stderr)
     assert done.returncode == 1  # as grep
 
 

@@ -107,13 +107,13 @@ def test_similar_lists_the_nearest_first(home: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "similar"])
-def test_a_name_that_several_have_is_told_apart_by_id_by_class_or_by_path(home: Path, command: str) -> None:
+def test_a_name_that_several_have_is_told_apart_by_line_by_class_or_by_path(home: Path, command: str) -> None:
     done = treeline(home, command, "close")
     assert (done.returncode, done.stdout) == (2, "")
     *choice, said = done.stderr.splitlines()
     assert len(choice) == 2
-    assert said.startswith("treeline: several definitions are called 'close' (give the id of one, ")
-    for narrowed in ([choice[0].split()[0]], ["Reader.close"], ["close", "--path", "writing"]):
+    assert said.startswith("treeline: several definitions are called 'close' (give the place of one (path:line), ")
+    for narrowed in ([choice[0].split()[-1]], ["Reader.close"], ["close", "--path", "writing"]):
         assert treeline(home, command, *narrowed).returncode == 0
 
 

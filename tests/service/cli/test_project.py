@@ -16,7 +16,7 @@ from treeline.encoder.registry import without_version
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.project import projects
 from treeline.search.settings import from_environment
-from treeline.service.cli import cli, doctor
+from treeline.service.cli import cli, doctor, text
 from treeline.service.projects import refresh_all
 
 FILES = {
@@ -84,7 +84,8 @@ def test_options_may_come_first(folder: Path) -> None:
     assert code == 0 and len(orjson.loads(said.stdout)["results"]) == 1
 
 
-def test_what_matches_inside_a_class_stands_under_it(folder: Path) -> None:
+def test_what_matches_inside_a_class_stands_under_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "is_for_a_person", lambda: True)
     _, said = ask("kind:class,method receipt mailer")
     lines = [line.strip() for line in said.stdout.split("\n")]
     assert "› 2 def send_receipt(self, to):" in lines
