@@ -216,6 +216,13 @@ def watch(
         time.sleep(max(interval, 20 * (time.perf_counter() - start - (result.seconds if result.published else 0))))
 
 
+def indexed_files(index: str, home: Path) -> list[tuple[bytes, int]]:
+    """The path and size of every file in a project's index, as of its last refresh."""
+    with closing(sqlite3.connect(f"file:{home / FOLDER / index}.sqlite?mode=ro", uri=True)) as database:
+        rows = database.execute("SELECT path, size, digest FROM file").fetchall()
+    return [(path, size) for path, size, digest in rows if not skip_reason(digest)]
+
+
 def _current(project: Project, store: Store) -> str:
     """The current generation of the project's index, '' if there is none that this version reads."""
     try:

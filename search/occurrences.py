@@ -6,13 +6,21 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from treeline.corpus.frozen import frozen
 from treeline.engine.text import compile_pattern, is_cased, required_literals
 
 Span = tuple[int, int]
-Finder = Callable[[str], Iterable[re.Match[str]]]
+
+
+class Match(Protocol):
+    """Of `re` or of `regex`."""
+
+    def span(self) -> Span: ...
+
+
+Finder = Callable[[str], Iterable[Match]]
 
 # For one file. Some expressions take exponential time, and a list of all occurrences must come to an end.
 FILE_SECONDS = 5.0
@@ -91,7 +99,7 @@ def _places(finder: Finder, text: str) -> Iterator[Span]:
     within: list[Span] = []
     at = 0
     for line in text.split("\n"):
-        within += [(at + match.start(), at + match.end()) for match in finder(line)]
+        within += [(at + begin, at + end) for begin, end in (match.span() for match in finder(line))]
         at += len(line) + 1
     starts = [begin for begin, _ in within]
     for begin, end in matches:

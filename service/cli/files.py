@@ -27,12 +27,11 @@ class IndexFiles:
         self.root = root
         self._texts = texts
         self.text = lru_cache(TEXTS_KEPT)(self._text)
-        self._prefix = "" if root is None else os.path.relpath(root)
 
     def path(self, address: Address) -> str:
         """A unit's path for printing: one that opens from here, if its file is on this machine."""
         if self.root is not None:
-            return os.path.normpath(f"{self._prefix}/{address.path}")
+            return os.path.relpath(f"{self.root}/{address.path}")
         local = urlsplit(address.url)
         file = readable(os.fsdecode(unquote_to_bytes(local.path))) if local.scheme == "file" else ""
         return file.removeprefix(f"{Path.cwd()}/") or f"{address.repo}/{address.path}"

@@ -16,6 +16,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.query import Query
+from treeline.service.cli.lines import is_for_a_person
+from treeline.service.cli.occurrences import Listing, is_exact, list_occurrences, occurrence_options
 from treeline.service.cli.options import (
     Command,
     StrictCommand,
@@ -71,6 +73,7 @@ class Search(StrictCommand):
 @index_options
 @click.option("--global", "everywhere", is_flag=True, help="Search every index; projects are refreshed first.")
 @search_options
+@occurrence_options
 @click.option("--full", is_flag=True, help="Show whole code instead of the first lines.")
 @json_option
 def search(
@@ -84,6 +87,9 @@ def search(
 ) -> int:
     """Find code by what it does: treeline how are cookies signed
 
+    What is read by a program has a line for each match: path:line:column: text. Exact text and regular expressions are
+    then listed wherever they occur, as with --all.
+
     Searches this folder's project, which is indexed the first time and refreshed when files change; --name searches
     another index. The question may contain filters (repo:NAME, lang:NAME, path:PREFIX, kind:KIND), -word to exclude,
     and exact text in quotes. A long text, such as an issue or a log, is read from standard input:
@@ -94,9 +100,15 @@ def search(
 
     if everywhere and name:
         raise InputError("--global and --name cannot be combined")
-    settings, root = Target(settings_for(engine, name)) if everywhere else target(engine, name)
+    listing = Listing.take(switches)
+    settings, root = where = Target(settings_for(engine, name)) if everywhere else target(engine, name)
     query = Query.of(" ".join(words) if words else piped_text(settings.max_query_length), switches, settings)
     explain = bool(switches["explain"])
+    to_a_program = not (is_for_a_person() or everywhere or as_json or explain or full or switches["k"])
+    if listing or (to_a_program and is_exact(query.text)):
+        if everywhere:
+            raise InputError("--global has no list of all occurrences", "choose an index with --name")
+        return list_occurrences(query.text, query.filters, where, listing, as_json=as_json)
     if everywhere:
         answer, info = search_everywhere(query, settings)
         return show_found(answer, info, IndexFiles(), lambda: None, explain=explain, full=full, as_json=as_json)

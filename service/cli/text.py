@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from shlex import quote
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,6 +21,7 @@ from treeline.search.occurrences import Line, Needle
 from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import UnresolvedCalls
 from treeline.service.cli.files import IndexFiles
+from treeline.service.cli.lines import grep_line, is_for_a_person, paint, painted, say, shows_colours
 from treeline.service.cli.options import echo
 from treeline.service.present.text import ROUTES, STAGES, describe_neighbours, distinct_functions, summary, visible
 
@@ -63,7 +62,7 @@ def show_answer(
     if not to_read:
         for result in answer.results:
             for line in _excerpt(answer, needle, result, files).matches:
-                click.echo(grep_line(files.path(result.function.address), line))
+                click.echo(grep_line(files.path(result.function.address), line, line.column))
         return
     all_clusters = clusters() if explain else None
     for result in answer.results:
@@ -88,35 +87,9 @@ def _notes(answer: Answer, info: IndexInfo) -> Iterator[str]:
     yield from filter(None, (*answer.hints, answer.no_match))
 
 
-def grep_line(path: str, line: Line) -> str:
-    """`path:line:column: text`, which editors, `fzf` and Emacs read."""
-    return f"{visible(path)}:{line.number or 1}:{line.column}: {visible(line.text)}"
-
-
 def _excerpt(answer: Answer, needle: Needle, result: Result, files: IndexFiles) -> Excerpt:
     text, first = files.unit(result.function)
     return excerpt(answer.plan, needle, result.function, text, first)
-
-
-def is_for_a_person() -> bool:
-    """Whether a person reads the output, and no other program."""
-    return sys.stdout.isatty()
-
-
-def say(text: str = "", **style: Any) -> None:
-    """Print a line, styled on a terminal. Importing rich would take as long as the search."""
-    click.echo(paint(text, **style), color=shows_colours())
-
-
-def paint(text: str, **style: Any) -> str:
-    return click.style(text, **style) if style and shows_colours() else text
-
-
-def shows_colours() -> bool:
-    """Whether to print colours, by the rules of no-color.org."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
 
 
 def _result(
@@ -168,16 +141,6 @@ def clip(line: Line, indent: int, width: int) -> Line:
     text = line.text[start : start + width]
     spans = tuple((max(0, begin - start), min(end - start, len(text))) for begin, end in line.spans)
     return Line(line.number, text, tuple(span for span in spans if span[0] < span[1]))
-
-
-def painted(line: Line) -> str:
-    """The text of a line with what matches in red, as grep has it."""
-    at, parts = 0, []
-    for begin, end in line.spans:
-        start = max(begin, at)  # parts of names may overlap by a letter
-        parts += [visible(line.text[at:start]), paint(visible(line.text[start:end]), fg="red", bold=True)]
-        at = max(at, end)
-    return "".join((*parts, visible(line.text[at:])))
 
 
 def member_line(member: Member) -> str:

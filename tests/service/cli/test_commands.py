@@ -48,12 +48,12 @@ def read_json(path):
 
 
 def treeline(
-    home: Path, *arguments: str, before: Sequence[str] = (), terminal: bool = False, **environment: str
+    home: Path, *arguments: str, before: Sequence[str] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, on a terminal or not; `before` is a program that runs it."""
+    """Run the command in a process of its own; `before` is a program that runs it."""
     environment = os.environ | {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default", "COLUMNS": "100"} | environment
     if not before:
-        return run_command_line(arguments, environment, ROOT, terminal=terminal)
+        return run_command_line(arguments, environment, ROOT)
     return subprocess.run(
         [*before, sys.executable, "-m", "treeline.service.cli", *arguments],
         env=environment,
@@ -64,6 +64,12 @@ def treeline(
         cwd=ROOT,
         check=False,
     )
+
+
+def on_terminal(home: Path, *arguments: str, **colours: str) -> str:
+    """The screen of a person who asks."""
+    environment = os.environ | {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default", "NO_COLOR": "1"} | colours
+    return run_command_line(arguments, environment, ROOT, terminal=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -87,15 +93,14 @@ def only_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_a_terminal_shows_the_signature_and_the_lines_with_the_questions_words(home: Path) -> None:
-    done = treeline(home, "search", "convert int to string", "-k", "1", terminal=True, NO_COLOR="1")
-    assert done.returncode == 0, done.stderr
-    first, head, line, *_ = done.stdout.split("\n")
+    shown = on_terminal(home, "search", "convert int to string", "-k", "1")
+    first, head, line, *_ = shown.split("\n")
     assert first == f" 1. number_to_text  {home.parent}/demo/strings.py:2"
     assert head == "    2- def number_to_text(number):"
     assert line == '    3:     """Convert an int to a string."""'
-    assert "file://" not in done.stdout
-    coloured = treeline(home, "search", "convert int to string", "-k", "1", terminal=True, TERM="xterm", NO_COLOR="")
-    assert "\x1b[31m\x1b[1mConvert\x1b[0m" in coloured.stdout
+    assert "file://" not in shown and "\x1b" not in shown
+    coloured = on_terminal(home, "search", "convert int to string", "-k", "1", TERM="xterm", NO_COLOR="")
+    assert "\x1b[31m\x1b[1mConvert\x1b[0m" in coloured
 
 
 def test_a_pipe_gets_a_line_for_each_result_and_the_rest_goes_to_stderr(home: Path) -> None:
@@ -111,8 +116,7 @@ def test_calls_and_names_show_their_lines_and_count_them(tmp_path: Path) -> None
     )
     home = tmp_path / "home"
     treeline(home, "index", str(project(tmp_path / "demo", {"files.py": FILES["files.py"] + caller})))
-    shown = treeline(home, "search", "what calls read_json", "-k", "1", terminal=True, NO_COLOR="1").stdout
-    shown = [line.strip() for line in shown.split("\n")]
+    shown = [line.strip() for line in on_terminal(home, "search", "what calls read_json", "-k", "1").split("\n")]
     assert shown[2] == f"1. read_all  {tmp_path}/demo/files.py:10  calls  1 of 2 in this file"
     assert shown[3:6] == ["9- a, *rest = paths", "10: yield read_json(a)", "11- yield from map(read_json, rest)"]
     piped = treeline(home, "search", "read_json", "-k", "1")
@@ -152,12 +156,12 @@ def test_json_prints_nothing_but_json(home: Path, mode: str) -> None:
 def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_them(tmp_path: Path) -> None:
     home, caller = tmp_path / "home", "\ndef read_twice(path):\n    return read_json(path), read_json(path)\n"
     treeline(home, "index", str(project(tmp_path / "demo", FILES | {"files.py": FILES["files.py"] + caller})))
-    called = treeline(home, "search", "what calls read_json", terminal=True, NO_COLOR="1").stdout
+    called = on_terminal(home, "search", "what calls read_json")
     assert called.startswith("1 function is known to call the read_json defined in this index\n")
     first, _, rest = called.partition("── by keyword or meaning, not from the call graph ──")
     assert re.search(r"1\. read_twice .* calls  2 of 3 in this file$", first, re.MULTILINE)
     assert " 2. " in rest and "calls\n" not in rest
-    library = treeline(home, "search", "who calls load", terminal=True, NO_COLOR="1").stdout
+    library = on_terminal(home, "search", "who calls load")
     assert re.search(
         r"── with load\( in the code, not resolved by the call graph ──\n\n 1\. .* unresolved$", library, re.M
     )
@@ -196,10 +200,10 @@ def test_filters_narrow_the_search(home: Path) -> None:
 
 
 def test_filters_and_excluded_words_in_the_question_are_understood_and_shown(home: Path) -> None:
-    done = treeline(home, "search", "string or file path:strings -upper", terminal=True, NO_COLOR="1")
-    assert "number_to_text" in done.stdout and "read_json" not in done.stdout
-    assert not re.search(r"^ *\d+\. shout ", done.stdout, re.MULTILINE)
-    assert ", only path strings; without “upper” · " in done.stdout
+    shown = on_terminal(home, "search", "string or file path:strings -upper")
+    assert "number_to_text" in shown and "read_json" not in shown
+    assert not re.search(r"^ *\d+\. shout ", shown, re.MULTILINE)
+    assert ", only path strings; without “upper” · " in shown
     row = json.loads(treeline(home, "search", "lang:py text", "--json").stdout)
     assert (row["query"], row["filters"]["language"], row["excluded"]) == ("text", "python", [])
 

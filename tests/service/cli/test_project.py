@@ -16,7 +16,7 @@ from treeline.encoder.registry import without_version
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.project import projects
 from treeline.search.settings import from_environment
-from treeline.service.cli import cli, doctor, text
+from treeline.service.cli import cli, doctor, occurrences, text
 from treeline.service.projects import refresh_all
 
 FILES = {
@@ -298,3 +298,53 @@ def test_the_shell_is_given_the_commands(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from treeline.service.cli import main; main()"]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert "plain,status" in said.stdout
+
+
+def test_exact_text_is_listed_wherever_it_occurs_relative_to_where_one_stands(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "settings.toml").write_text('# a cart, and a Cart\ncart = "cart"\n')
+    code, every = ask('"cart"')
+    assert (code, every.stderr) == (0, "treeline: demo: indexed 3 files in " + every.stderr.rpartition(" in ")[2])
+    assert every.stdout.splitlines() == [
+        "settings.toml:1:5: # a cart, and a Cart",
+        'settings.toml:2:1: cart = "cart"',
+        'shop/cart.py:2:30:     """Add up what is in the cart."""',
+    ]
+    monkeypatch.chdir(folder / "shop")
+    assert ask("-l", "cart")[1].stdout == "../settings.toml\ncart.py\n"
+    assert ask("-c", "cart")[1].stdout == "../settings.toml:2\ncart.py:1\n"
+    assert ask("-o", "/c[a-z]rt/ path:settings")[1].stdout.splitlines() == [
+        "../settings.toml:1:5: cart",
+        "../settings.toml:1:17: Cart",
+        "../settings.toml:2:1: cart",
+        "../settings.toml:2:9: cart",
+    ]
+    assert ask("-B", "1", "Add up")[1].stdout.splitlines() == [
+        "cart.py-1- def total_price(items):",
+        'cart.py:2:8:     """Add up what is in the cart."""',
+    ]
+    assert ask("-c", "Cart", "--language", "toml")[1].stdout == "../settings.toml:1\n"
+    assert ask("-ci", "CART", "--language", "toml")[1].stdout == "../settings.toml:2\n"
+    rows = orjson.loads(ask("--all", "--json", "Cart")[1].stdout)["files"]
+    assert [(row["path"], row["occurrences"], row["lines"][0]["column"]) for row in rows] == [("settings.toml", 1, 17)]
+    code, nothing = ask("--all", "carts")
+    assert (code, nothing.stdout, nothing.stderr) == (1, "", "treeline: nothing here contains carts\n")
+    (folder / "settings.toml").unlink()
+    assert ask("-l", "cart")[1].stdout == "cart.py\n"
+    with pytest.raises(InputError, match="is of exact text"):
+        ask("--all", '"cart" price')
+
+
+def test_the_texts_of_a_named_index_are_searched_although_its_folder_is_gone(folder: Path) -> None:
+    ask("index", str(folder), "--name", "shop", "--workers", "0")
+    (folder / "shop" / "cart.py").unlink()
+    assert ask("--name", "shop", '"the cart"')[1].stdout.startswith("demo/shop/cart.py:2:26: ")
+
+
+def test_many_files_are_searched_side_by_side_in_the_same_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(9):
+        (folder / f"{number}.py").write_text(f"x = {number}\n")
+    alone = ask("--all", "x =")[1].stdout
+    monkeypatch.setattr(occurrences, "SIDE_BY_SIDE", 1)
+    assert ask("--all", "x =")[1].stdout == alone and alone.count("\n") == 9

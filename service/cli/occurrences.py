@@ -1,0 +1,295 @@
+"""`treeline --all`, `-l`, `-c`, `-o`: every occurrence of a text or an expression in the files of an index."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import fields
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple, Self
+
+import click
+
+from treeline.corpus.counting import counted
+from treeline.corpus.errors import InputError
+from treeline.corpus.frozen import frozen
+from treeline.engine.protocol import Filters
+from treeline.search.occurrences import Line, Needle, lines_at
+from treeline.search.query import PART, WORD, Parts, combine, parse
+from treeline.service.cli.lines import grep_line, is_for_a_person, paint, painted, say
+from treeline.service.cli.options import Command, Target, echo, echo_json
+from treeline.service.present.text import visible
+
+SIDE_BY_SIDE = 2_000  # files; from so many on, each processor searches its part of them
+MOST_PROCESSES = 8
+
+
+@frozen
+class Listing:
+    """The options of a list of all occurrences, as ripgrep names them."""
+
+    all: bool = False
+    files_with_matches: bool = False
+    count: bool = False
+    only_matching: bool = False
+    ignore_case: bool = False
+    after_context: int = 0
+    before_context: int = 0
+    context: int = 0
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> Self:
+        """The listing of a command's options, which are removed from them."""
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls)})
+
+    def __bool__(self) -> bool:
+        """Whether a list is asked for."""
+        return self != Listing()
+
+    @property
+    def before(self) -> int:
+        return self.before_context or self.context
+
+    @property
+    def after(self) -> int:
+        return self.after_context or self.context
+
+
+OPTIONS = (
+    ("--all", "Every occurrence of exact text or a /regex/, in the order of paths."),
+    ("-l/--files-with-matches", "Only the paths of files that have it."),
+    ("-c/--count", "How many lines of each file have it."),
+    ("-o/--only-matching", "Only the parts of lines that match."),
+    ("-i/--ignore-case", "Case never counts; else it does if the text has an upper-case letter."),
+)
+NUMBERS = (
+    ("-A/--after-context", "Lines shown after each that matches."),
+    ("-B/--before-context", "Lines shown before each that matches."),
+    ("-C/--context", "Lines shown before and after each that matches."),
+)
+
+
+def occurrence_options(command: Command) -> Command:
+    for names, about in reversed(NUMBERS):
+        command = click.option(*names.split("/"), default=0, type=click.IntRange(0), metavar="N", help=about)(command)
+    for names, about in reversed(OPTIONS):
+        command = click.option(*names.split("/"), is_flag=True, help=about)(command)
+    return command
+
+
+class FileToSearch(NamedTuple):
+    repo: str
+    path: str  # as the index has it
+    on_disk: bytes = b""  # in a project
+    size: int = 0
+
+
+class FileMatches(NamedTuple):
+    """The lines of a file that match, with those around them."""
+
+    file: FileToSearch
+    lines: tuple[Line, ...]
+    problem: str = ""  # why it was not searched
+
+    @property
+    def occurrences(self) -> int:
+        return sum(len(line.spans) for line in self.lines)
+
+
+def is_exact(text: str) -> bool:
+    """Whether a question is nothing but exact text in quotes, a regular expression and filters."""
+    parts = parse(text)
+    return bool(parts.phrases or parts.regex) and not WORD.search(PART.sub("", parts.words))
+
+
+def list_occurrences(text: str, filters: Filters, where: Target, listing: Listing, *, as_json: bool) -> int:
+    """Print every occurrence; returns the exit code. Text without quotes is taken as it is."""
+    parts = parse(text)
+    filters = combine(filters, parts.filters)
+    needle = needle_of(parts, ignore_case=listing.ignore_case)
+    if parts.excluded_words or filters.kind or filters.partition:
+        refusal = "kind:, partition: and -word choose units, and a list of all occurrences has lines of files"
+        raise InputError(refusal, "leave them out")
+    every = search_files(list(files_of(where, filters)), needle, where, listing)
+    problems = [one for one in every if one.problem]
+    matches = [one for one in every if one.lines]
+    for one in problems:
+        echo(f"treeline: {one.file.path}: {one.problem}", err=True)
+    if as_json:
+        echo_json({"query": text, "files": [_json(one) for one in matches]})
+    elif matches:
+        show(matches, where, listing)
+    else:
+        echo(f"treeline: nothing here contains {parts.text}", err=True)
+    return 0 if matches else 1
+
+
+def needle_of(parts: Parts, *, ignore_case: bool) -> Needle:
+    if parts.regex or parts.phrases:
+        if WORD.search(PART.sub("", parts.words)):
+            raise InputError(
+                "a list of all occurrences is of exact text", "put all of it into quotes, or leave them out"
+            )
+        return Needle.of_text(parts.phrases, parts.regex, ignore_case=ignore_case)
+    words = parts.words.removeprefix('"').removesuffix('"') if parts.words[:1] == parts.words[-1:] else parts.words
+    if not words.strip():
+        raise InputError("the question is empty", "name the text to list")
+    return Needle.of_text([words], ignore_case=ignore_case)
+
+
+def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
+    """The files of a project, or those whose texts an index keeps, that pass the filters."""
+    if where.root is not None and not filters.language:
+        from treeline.ingest.project import indexed_files
+        from treeline.ingest.source import readable
+
+        top = os.fsencode(where.root)
+        for name, size in indexed_files(where.settings.index, where.settings.home_path):
+            path = readable(os.fsdecode(name))
+            if path.startswith(filters.path_prefix):
+                yield FileToSearch("", path, top + b"/" + name, size)
+        return
+    from treeline.engine.texts import FileTexts
+    from treeline.ingest.source import on_disk
+    from treeline.search.plan import as_indexed
+    from treeline.search.settings import open_store
+
+    with closing(open_store(where.settings).open(where.settings.index)) as engine:
+        filters = as_indexed(filters, engine.facets())
+        texts = FileTexts(engine)
+        for repo, _, _ in texts.repositories():
+            for entry in texts.files(repo, filters.path_prefix):
+                if filters.repo in ("", repo) and filters.language in ("", entry.language):
+                    local = os.fsencode(on_disk(where.root, entry.path)) if where.root else b""
+                    yield FileToSearch(repo, entry.path, local, entry.size)
+
+
+def search_files(
+    files: Sequence[FileToSearch], needle: Needle, where: Target, listing: Listing
+) -> Sequence[FileMatches]:
+    """The matches of all files in their order; the second half, third … is searched by processes of their own."""
+    count = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, MOST_PROCESSES)
+    if len(files) < SIDE_BY_SIDE or count == 1:
+        return list(_search(files, needle, where, listing))
+    step = -(-len(files) // count)
+    parts = [files[at : at + step] for at in range(0, len(files), step)]
+    others = [_Other(part, needle, where, listing) for part in parts[1:]]
+    every = list(_search(parts[0], needle, where, listing))
+    return [*every, *(one for other in others for one in other.matches())]
+
+
+class _Other:
+    """A part of the files, searched by a fork of this process: Python runs one thread at a time."""
+
+    def __init__(self, files: Sequence[FileToSearch], needle: Needle, where: Target, listing: Listing) -> None:
+        self._answer = TemporaryFile()  # noqa: SIM115 - closed when it is read
+        self._process = os.fork()
+        if self._process:
+            return
+        code = 1
+        with suppress(BaseException):
+            pickle.dump(list(_search(files, needle, where, listing)), self._answer)
+            self._answer.flush()
+            code = 0
+        os._exit(code)
+
+    def matches(self) -> list[FileMatches]:
+        _, status = os.waitpid(self._process, 0)
+        if status:
+            raise InputError("a process that searched a part of the files has ended", "ask again")
+        with self._answer as answer:
+            answer.seek(0)
+            every: list[FileMatches] = pickle.load(answer)  # noqa: S301 - our own process wrote it
+            return every
+
+
+def _search(files: Sequence[FileToSearch], needle: Needle, where: Target, listing: Listing) -> Iterator[FileMatches]:
+    for file, content in _contents(files, where):
+        if not needle.may_be_in(content):
+            continue
+        text = content.decode("utf-8", "replace").removeprefix("\ufeff")
+        try:
+            places = needle.occurrences(text)
+        except TimeoutError:
+            yield FileMatches(file, (), "the expression takes too long here")
+            continue
+        if places:
+            yield FileMatches(file, tuple(lines_at(text, places, before=listing.before, after=listing.after)))
+
+
+def _contents(files: Sequence[FileToSearch], where: Target) -> Iterator[tuple[FileToSearch, bytes]]:
+    """Each file with its bytes; one that is gone since it was listed is left out."""
+    if where.root is not None:
+        for file in files:
+            with suppress(OSError):
+                yield file, _read(file)
+        return
+    from treeline.engine.texts import FileTexts
+    from treeline.search.settings import open_store
+
+    with closing(open_store(where.settings).open(where.settings.index)) as engine:
+        texts = FileTexts(engine)
+        for file in files:
+            if (content := texts.read(file.repo, file.path)) is not None:
+                yield file, content
+
+
+def _read(file: FileToSearch) -> bytes:
+    # Neither a link nor a pipe that nobody writes to may hold us up.
+    handle = os.open(file.on_disk, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        content = os.read(handle, file.size + 1)
+        while len(content) > file.size and (more := os.read(handle, 1 << 20)):  # it has grown since
+            content += more
+        return content
+    finally:
+        os.close(handle)
+
+
+def show(matches: Sequence[FileMatches], where: Target, listing: Listing) -> None:
+    """Print the files: with a heading for a person, as `path:line:column: text` for a program."""
+    headings = is_for_a_person() and not listing.files_with_matches and not listing.count
+    write = sys.stdout.write
+    for number, one in enumerate(matches):
+        inner = one.file.path
+        path = os.path.relpath(f"{where.root}/{inner}") if where.root else f"{one.file.repo}/{inner}"
+        if headings:
+            say("\n" * bool(number) + paint(visible(path), fg="magenta"))
+        rows = _rows(path, one, listing, headings=headings)
+        write("".join(f"{row}\n" for row in rows))
+    if headings:
+        total = sum(one.occurrences for one in matches)
+        say(f"\n{counted(total, 'occurrence')} in {counted(len(matches), 'file')}", dim=True)
+
+
+def _rows(path: str, one: FileMatches, listing: Listing, *, headings: bool) -> Iterator[str]:
+    if listing.files_with_matches:
+        yield visible(path)
+        return
+    matching = [line for line in one.lines if line.spans]
+    if listing.count:
+        yield f"{visible(path)}:{len(matching)}"
+        return
+    if listing.only_matching:
+        for line in matching:
+            for begin, end in line.spans:
+                part = Line(line.number, line.text[begin:end], ((0, end - begin),))
+                yield f"{line.number}:{painted(part)}" if headings else grep_line(path, part, begin + 1)
+        return
+    last = one.lines[0].number
+    for line in one.lines:
+        if line.number > last + 1 and (listing.before or listing.after):
+            yield "--"
+        last = line.number
+        if headings:
+            yield f"{paint(str(line.number), fg='green')}{':' if line.spans else '-'}{painted(line)}"
+        else:
+            yield grep_line(path, line)
+
+
+def _json(one: FileMatches) -> dict[str, object]:
+    lines = [{"line": line.number, "column": line.column, "text": line.text} for line in one.lines if line.spans]
+    return {"repo": one.file.repo, "path": one.file.path, "occurrences": one.occurrences, "lines": lines}
