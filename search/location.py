@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph import tree as trees
-from treeline.graph.tree import FILE, FOLDER, Tree
+from treeline.graph.tree import CLASS, FILE, FOLDER, Tree
 from treeline.search.structure import Location, ends_with
 
 
@@ -37,6 +38,17 @@ class Locations:
         hits = engine.locate([id_ for id_, node in self.tree.leaves.items() if is_inside[node]], filters)
         hits = [hit for hit in hits if f"{hit.address.repo}/" in location.path] or list(hits)
         return sorted(hits, key=lambda hit: (hit.address.repo, hit.address.path, hit.address.lines or (0, 0)))
+
+    def members(self, owner: str, prefix: str) -> list[str]:
+        """The names that begin so in the classes, modules and packages of a name, the most common first."""
+        tree, prefix = self.tree, prefix.casefold()
+        inner = np.flatnonzero((tree.kinds >= FOLDER) & (tree.kinds <= CLASS)).tolist()
+        owners = [node for node in inner if tree.labels[node].partition(".")[0] == owner]
+        folders = [node for node in owners if tree.kinds[node] == FOLDER]
+        files = np.flatnonzero((tree.kinds == FILE) & np.isin(tree.parents, folders))
+        below = np.flatnonzero((tree.kinds >= CLASS) & np.isin(tree.parents, [*owners, *files.tolist()]))
+        names = Counter(tree.labels[node] for node in below.tolist())
+        return [name for name, _ in names.most_common() if name.casefold().startswith(prefix)]
 
     def _nodes(self, location: Location, kind: int) -> Iterator[tuple[int, str]]:
         """Nodes of this kind that fit, with their paths."""

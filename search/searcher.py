@@ -271,7 +271,10 @@ class Searcher:
         return functions[0] if functions else None
 
     def suggest(self, prefix: str, k: int = 10) -> list[str]:
-        """Function names that begin with this."""
+        """Names that begin with this; after `Response.` or `json.`, of what that class or module has."""
+        owner, dot, name = prefix.rpartition(".")
+        if owner and self.locations is not None and (names := self.locations.members(owner.rpartition(".")[2], name)):
+            return [f"{owner}{dot}{one}" for one in names[:k]]
         return self.engine.suggest(prefix, k) if prefix.strip() else []
 
     def prepare(self, lane: str, progress: Progress = no_progress) -> None:

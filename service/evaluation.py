@@ -108,6 +108,10 @@ def folder(settings: Settings) -> Path:
     return Path(settings.eval_results).expanduser() if settings.eval_results else PROJECT / "eval" / "results"
 
 
+def has_results(settings: Settings) -> bool:
+    return any(folder(settings).glob("*.json"))
+
+
 def result_files(settings: Settings) -> tuple[list[ResultFile], list[str]]:
     """The readable files, newest first, and the names of the unreadable ones."""
     files: list[ResultFile] = []

@@ -587,7 +587,9 @@ class MapNodeBody(Body):
 class MapBody(Body):
     query: str
     nodes: list[MapNodeBody]
-    clusters: list[str] = Field(description="What each cluster is about: the words that set its members' names apart.")
+    clusters: list[str] = Field(
+        description="The innermost folder, file or class of most of each; empty if none has most."
+    )
     distortion: float
     degraded: list[DegradationBody]
     timings: dict[str, float]

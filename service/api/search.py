@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
-from math import log
 
 from apiflask import APIBlueprint
 from flask import Response
 
-from treeline.corpus.analysis import spans
+from treeline.corpus.function import Address
 from treeline.graph.layout import draw
 from treeline.search.files import Files
 from treeline.search.tree import result_graph
@@ -205,7 +204,7 @@ def map_of_results(parameters: Question) -> Response:
     body = MapBody(
         query=answer.plan.words,
         nodes=[MapNodeBody.of(node, rows) for node in disk.nodes],
-        clusters=cluster_names([address.func_name for address in addresses], clusters),
+        clusters=cluster_places(addresses, clusters),
         distortion=disk.distortion,
         degraded=[DegradationBody.model_validate(lane) for lane in answer.degraded],
         timings=timings,
@@ -216,22 +215,21 @@ def map_of_results(parameters: Question) -> Response:
     return json_reply(body.json_bytes(), tag=tag, cache=REVALIDATE, headers=headers)
 
 
-NAME_WORDS = 3
-SHORTEST_WORD = 3
+MAJORITY = 0.6  # of a cluster's members that its label holds
+LABEL_STEPS = 2
 
 
-def cluster_names(names: Sequence[str], clusters: Sequence[int | None]) -> list[str]:
-    """A label for each cluster: the words of its members' names that most of them and few other clusters have."""
-    words_by_cluster: dict[int, Counter[str]] = defaultdict(Counter)
-    for name, cluster in zip(names, clusters, strict=True):
+def cluster_places(addresses: Sequence[Address], clusters: Sequence[int | None]) -> list[str]:
+    """A label for each cluster: the innermost folder, file or class with most of its members; '' if none has."""
+    count = max((cluster for cluster in clusters if cluster is not None), default=-1) + 1
+    places = [Counter[tuple[str, ...]]() for _ in range(count)]
+    for address, cluster in zip(addresses, clusters, strict=True):
         if cluster is not None:
-            parts = (name[start:end].lower() for start, end in spans(name))
-            words_by_cluster[cluster].update({part for part in parts if len(part) >= SHORTEST_WORD})
-    spread = Counter(word for words in words_by_cluster.values() for word in words)
-    count = max(words_by_cluster, default=-1) + 1
+            steps = (address.repo, *address.path.split("/"), *address.scopes[:-1])
+            places[cluster].update(steps[:length] for length in range(1, len(steps) + 1))
+    return ["/".join(_innermost(each)[-LABEL_STEPS:]) for each in places]
 
-    def about(words: Counter[str]) -> str:
-        weight = {word: -times * log(1 + count / spread[word]) for word, times in words.items()}
-        return ", ".join(sorted(words, key=lambda word: (weight[word], word))[:NAME_WORDS])
 
-    return [about(words_by_cluster[number]) for number in range(count)]
+def _innermost(places: Counter[tuple[str, ...]]) -> tuple[str, ...]:
+    members = sum(count for steps, count in places.items() if len(steps) == 1)
+    return max((steps for steps, count in places.items() if count >= MAJORITY * members), key=len, default=())

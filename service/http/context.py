@@ -6,6 +6,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from treeline.service.http import observe
 from treeline.service.http.response import entity_tag
 from treeline.service.indexes import Indexes
 from treeline.service.present.highlight import preview
+from treeline.service.projects import project_names
 
 if TYPE_CHECKING:
     from treeline.graph.corpus_clusters import CorpusClusters
@@ -49,6 +51,7 @@ class Context:
         self._searcher: LiveSearcher | None = None
         self._failure: TreelineError | None = None
         self._tried = 0.0
+        self._titles: dict[str, str] = {}
         self._lock = threading.Lock()
         self.ready = Readiness(lambda: self.default_searcher.engine, settings.lane_timeout)
         self.figures = Probe(self._figures, FIGURES_SECONDS)
@@ -85,6 +88,20 @@ class Context:
                 g.indexes = [self.indexes.holding(*about)]
         names: list[str] = g.indexes
         return names
+
+    @property
+    def index_titles(self) -> dict[str, str]:
+        """The name that people know each index by: a project's own, with the folder above it where two have it."""
+        names = self.indexes.names
+        if list(self._titles) != names:
+            projects = project_names(self.settings)
+            titles = {name: projects[name].name if name in projects else name for name in names}
+            uses = Counter(titles.values())
+            self._titles = {
+                name: title if uses[title] == 1 or name == title else f"{title} ({projects[name].root.parent.name})"
+                for name, title in titles.items()
+            }
+        return self._titles
 
     @property
     def default_searcher(self) -> LiveSearcher:

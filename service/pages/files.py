@@ -118,15 +118,14 @@ cache = _Cache()
 @blueprint.get("/")
 def repositories() -> Response:
     """The repositories of every served index; `index=` names some of them."""
-    here = context()
-    names = here.index_names if request.args.get("index") else here.indexes.names
-    page = render_template(
-        "repositories.html", indexes=[index_view(name) for name in names], may_change=jobs.is_on(here.settings)
-    )
+    here, titles = context(), context().index_titles
+    names = here.index_names if request.args.get("index") else titles
+    views = [index_view(name, visible(titles[name])) for name in names]
+    page = render_template("repositories.html", indexes=views, may_change=jobs.is_on(here.settings))
     return Response(page, headers={"Cache-Control": CACHE})
 
 
-def index_view(name: str) -> IndexView:
+def index_view(name: str, title: str) -> IndexView:
     try:
         with context().indexes.open(name).searcher() as current:
             counts = list(Files(current).repositories().items())
@@ -134,9 +133,9 @@ def index_view(name: str) -> IndexView:
     except TreelineError as error:
         if len(context().indexes.names) == 1:
             raise
-        return IndexView(visible(name), "", [], 0, error.message)
+        return IndexView(title, "", [], 0, error.message)
     rows = [(visible(repo), file_address(repo), units) for repo, units in counts[:MOST_REPOSITORIES]]
-    return IndexView(visible(name), date, rows, max(0, len(counts) - MOST_REPOSITORIES), "")
+    return IndexView(title, date, rows, max(0, len(counts) - MOST_REPOSITORIES), "")
 
 
 @blueprint.get("/<path:where>")
@@ -229,7 +228,11 @@ def page_without_text(files: Files, repo: str, path: str) -> Response:
 
 
 def folder_page(files: Files, repo: str, folder: str) -> Response:
-    entries = files.folder(repo, folder)
+    """The entries of a folder; of the one below it where there is nothing else."""
+    at_top, entries = not folder, files.folder(repo, folder)
+    while len(entries) == 1 and entries[0].is_folder:
+        folder = f"{folder}{entries[0].name}/"
+        entries = files.folder(repo, folder)
     if not entries:
         raise NotFound(f"There is no folder {folder} of {repo} in the index.")
     page = render_template(
@@ -237,18 +240,18 @@ def folder_page(files: Files, repo: str, folder: str) -> Response:
         crumbs=crumbs(repo, folder.rstrip("/")),
         repo=visible(repo),
         folder=visible(folder),
-        at_top=not folder,
+        at_top=at_top,
         entries=[entry_row(repo, folder, entry) for entry in entries[:MOST_ENTRIES]],
         more=max(0, len(entries) - MOST_ENTRIES),
         readme=readme(files, repo, folder, entries),
-        languages=shares(files.languages(repo)) if not folder else [],
+        languages=shares(files.languages(repo)) if at_top else [],
         total=size(sum(entry.size for entry in entries)),
         files=sum(entry.files for entry in entries),
         lines=sum(entry.lines for entry in entries),
         units=files.repositories().get(repo, 0),
         most_called=[
             (place_view(hit.id, hit.address), count)
-            for hit, count in (files.most_called(repo, MOST_CALLED) if not folder else [])
+            for hit, count in (files.most_called(repo, MOST_CALLED) if at_top else [])
         ],
     )
     return Response(page, headers={"Cache-Control": CACHE})

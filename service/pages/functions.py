@@ -15,7 +15,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 from treeline.graph.tree import FUNCTION, KINDS
 from treeline.search.location import Locations
-from treeline.search.overview import find_similar, locations
+from treeline.search.overview import locations
 from treeline.search.query import parse
 from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import UnresolvedCalls
@@ -66,15 +66,6 @@ class LikeView:
 
     place: PlaceView
     percent: int
-    same_cluster: bool
-
-
-@frozen
-class LikesView:
-    """The panel of similar functions: its rows, and the label of the cluster they share."""
-
-    label: str
-    rows: list[LikeView]
 
 
 @frozen
@@ -196,10 +187,6 @@ def unresolved_view(calls: UnresolvedCalls, more: bool) -> UnresolvedView | None
     return UnresolvedView(visible(message), link({}, q=f"what calls {calls.symbol}")) if message else None
 
 
-def likes(function_id: str) -> LikesView:
-    similar_units = find_similar(context().searcher, function_id, SIMILAR)
-    rows = [
-        LikeView(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score)), same_cluster)
-        for hit, same_cluster in similar_units.hits
-    ]
-    return LikesView(visible(similar_units.label), rows)
+def likes(function_id: str) -> list[LikeView]:
+    hits = context().searcher.similar(function_id, SIMILAR)
+    return [LikeView(place_view(hit.id, hit.address), round(100 * max(0.0, hit.score))) for hit in hits]

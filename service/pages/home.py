@@ -13,6 +13,7 @@ from treeline.corpus.errors import TreelineError
 from treeline.service import jobs
 from treeline.service.evaluation import (
     chart_data,
+    has_results,
     metrics_by_query,
     query_rows,
     query_texts,
@@ -35,10 +36,10 @@ def home() -> BaseResponse:
         return redirect(f"{url_for('search_page.search')}?{request.query_string.decode('ascii', 'replace')}")
     here = context()
     try:
-        index, problem = here.figures(), None
+        index, indexes, problem = here.figures(), here.index_titles, None
     except TreelineError as error:
-        index, problem = None, error
-    page = render_template("home.html", examples=EXAMPLES, index=index, problem=problem)
+        index, indexes, problem = None, {}, error
+    page = render_template("home.html", examples=EXAMPLES, index=index, indexes=indexes, problem=problem)
     return Response(page, headers={"Cache-Control": "private, no-cache"})
 
 
@@ -53,12 +54,18 @@ def sources() -> Response:
         local=guard.is_local(),
         roots=[str(root) for root in jobs.roots(here.settings)] if guard.is_local() else [],
         git=here.settings.write_git,
-        indexes=here.indexes.names,
+        indexes=here.index_titles,
     )
     return Response(page, headers={"Cache-Control": "no-store"})
 
 
 evaluation_blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=False)
+
+
+@evaluation_blueprint.app_context_processor
+def measured() -> dict[str, object]:
+    """Whether the menu has the dashboard: only where something was evaluated."""
+    return {"measured": has_results(context().settings)}
 
 
 @evaluation_blueprint.get("/eval")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,11 +10,9 @@ from markupsafe import Markup
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
-from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import CONTAINERS, Answer, Result
 from treeline.search.lanes.graph import relation_of
-from treeline.search.overview import cluster_of
 from treeline.service.present.highlight import Snippet, mark_prose, preview
 from treeline.service.present.text import STAGES, code_markup, file_address, summary, visible, web_address
 
@@ -27,7 +25,9 @@ LANES = {
     "text_calls": "Calls in text",
     "reading": "Read with the question",
 }
+SCOPE_ENDS = {"file": "/", "section": " > "}  # by kind; in the name of anything else a dot
 BAR_WIDTH = 120
+NO_TITLES: Mapping[str, str] = {}
 
 
 @frozen
@@ -62,6 +62,7 @@ class ResultView:
     """One result of the list."""
 
     rank: int
+    ranks: str  # its own and those of its copies
     place: PlaceView
     summary: Markup
     code: Snippet
@@ -69,7 +70,6 @@ class ResultView:
     lanes: tuple[LaneView, ...]
     score: str
     cluster: int | None  # from the re-ranker
-    of_index: str  # the label of its cluster in the whole index, if the re-ranker made no clusters
     tree_distance: str
     moved: int
     reason: str
@@ -80,16 +80,17 @@ class ResultView:
 
 
 def result_views(
-    answer: Answer, words: frozenset[str], search: str, clusters: CorpusClusters | None = None
+    answer: Answer, words: frozenset[str], search: str, titles: Mapping[str, str] = NO_TITLES
 ) -> list[ResultView]:
-    """The page's results. Links carry the search; all bars have one scale, so they can be compared."""
+    """The page's results. Links carry the search; all bars have one scale, so they can be compared. `titles` are of the
+    indexes."""
     shares = [one.share for result in answer.results for one in result.candidate.contributions]
     largest = max(shares, default=0.0) or 1.0
     phrases = answer.plan.phrases
     return [
         replace(
-            _view(result, copies, search, words, phrases, largest, clusters),
-            index=visible(answer.indexes.get(result.function.id, "")),
+            _view(result, copies, search, words, phrases, largest),
+            index=visible(titles.get(answer.indexes.get(result.function.id, ""), "")),
         )
         for result, copies in fold_copies(answer.results, answer.headings)
     ]
@@ -107,6 +108,15 @@ def fold_copies(results: Sequence[Result], headings: Container[int]) -> list[tup
     return list(groups.values())
 
 
+def spans_of(ranks: Sequence[int]) -> str:
+    """`3–5, 9`"""
+    starts = (rank for rank in ranks if rank - 1 not in ranks)
+    ends = (rank for rank in ranks if rank + 1 not in ranks)
+    return ", ".join(
+        f"{first}–{last}" if last > first else f"{first}" for first, last in zip(starts, ends, strict=True)
+    )
+
+
 def _view(
     result: Result,
     copies: Sequence[Result],
@@ -114,12 +124,12 @@ def _view(
     words: frozenset[str],
     phrases: tuple[str, ...],
     largest: float,
-    clusters: CorpusClusters | None,
 ) -> ResultView:
     function, candidate = result.function, result.candidate
     first_line = (function.address.lines or (1, 1))[0]
     return ResultView(
         rank=result.rank,
+        ranks=spans_of([one.rank for one in (result, *copies)]),
         place=place_view(function.id, function.address, search),
         summary=code_markup(summary(function.docstring), partial(mark_prose, words=words)),
         code=preview(
@@ -134,7 +144,6 @@ def _view(
         lanes=lane_views(candidate, largest),
         score=f"{candidate.score:.4f}",
         cluster=candidate.cluster,
-        of_index=visible(cluster_of(candidate, clusters)[1]),
         tree_distance="" if candidate.tree_distance is None else f"{candidate.tree_distance:.1f}",
         moved=candidate.moved,
         reason=visible(candidate.reason),
@@ -154,11 +163,11 @@ def has_whole_text(function: Function) -> bool:
 
 
 def place_view(function: str, address: Address, search: str = "") -> PlaceView:
-    scope, _, name = address.func_name.rpartition(".")
+    scope, mark, name = address.func_name.rpartition(SCOPE_ENDS.get(address.kind, "."))
     lines = address.lines
     return PlaceView(
         id=function,
-        scope=visible(f"{scope}." if scope else ""),
+        scope=visible(scope + mark),
         name=visible(name),
         repo=visible(address.repo),
         path=visible(address.path),

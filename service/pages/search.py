@@ -14,6 +14,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
+from treeline.search.plan import Plan
 from treeline.search.query import BY_NAME, parse
 from treeline.search.settings import Settings
 from treeline.search.structural_answer import REST
@@ -76,7 +77,7 @@ def search() -> Response:
         "diversity": state["diversity"] or usual["diversity"],
         "diversities": DIVERSITIES,
         "feedback_on": settings.feedback,
-        "indexes": context().indexes.names,
+        "indexes": context().index_titles,
         "link": lambda **change: link(state, **change),
     }
     if not state["q"]:
@@ -95,7 +96,7 @@ def search() -> Response:
     html = render_template(
         "search.html",
         answer=answer,
-        results=result_views(answer, words, query_string(looked_for), context().clusters()),
+        results=result_views(answer, words, query_string(looked_for), context().index_titles),
         page=page,
         pages=pages(answer, page),
         filters=facet_choices(answer, state),
@@ -107,9 +108,9 @@ def search() -> Response:
         + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={DOWNLOADS}"),
         csv_address=f"/api/search.csv?{wider}",
         compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARISON}}),
-        understood=ROUTES.get(answer.route, answer.route),
+        understood=understood(answer.plan),
         functions=(functions := context().indexes.functions(context().index_names)),
-        index_name=context().index_names[0],
+        index_name=context().index_titles[context().index_names[0]],
         index_empty=not functions,
         may_vote=settings.feedback and guard.may_vote(),
         **common,
@@ -132,6 +133,27 @@ def requested_page(state: dict[str, str]) -> tuple[int, Question]:
         raise InputError(f"{first['loc'][0]}: {first['msg'].lower()}", "choose from the controls above") from error
     except ValueError as error:
         raise InputError(f"there is no page {state['page'][:20]!r}", "pages count from 1") from error
+
+
+# Route → the way to its results, and another way to ask.
+READINGS = {
+    "conceptual": "Ranked by meaning and by its words. Text in quotes is matched exactly, and so is a /pattern/.",
+    "identifier": "What has this name comes first, then what has its words or means the same.",
+    "structural": "Answered from the call graph first, then by words and meaning.",
+    "mixed": "Names are matched as they are written, the other words by meaning too.",
+    "issue": "Its first line, its names and the lines of its tracebacks were searched. Nothing in it is a filter.",
+    "exact": "Only what contains it is listed, names first. Capital letters count where there are any.",
+}
+
+
+def understood(plan: Plan) -> tuple[str, str]:
+    """The way the question was read, in a few words, and what that means for the results."""
+    if plan.regex:
+        return "understood as a regular expression", READINGS["exact"]
+    if plan.phrases:
+        return "understood as exact text", READINGS["exact"]
+    kind = plan.route.kind
+    return ROUTES.get(kind, kind), READINGS.get(kind, "")
 
 
 def rephrase(question: str, look: str) -> str:

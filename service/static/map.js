@@ -6,6 +6,7 @@ const TEN = 10;
 const STEPS = 8; // points of a drawn geodesic
 const MOVE = 450; // milliseconds
 const MOST_LABELS = 14;
+const BEST = 24; // radius of a numbered point
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const svg = (name, given = {}, ...inside) => {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -129,19 +130,22 @@ export const start = async (panel) => {
         node.mark.setAttribute("transform", `translate(${(node.at[0] * SIZE).toFixed(1)} ${(node.at[1] * SIZE).toFixed(1)}) scale(${size.toFixed(2)})`);
       }
     };
-    const label = () => { // the largest branches first, as many as have room
-      const taken = [];
+    const label = () => { // the largest branches first, as many as have room beside the numbers
+      const taken = nodes.filter((node) => node.mark.classList.contains("best")).map((node) => (
+        { x: node.at[0] * SIZE - BEST, y: node.at[1] * SIZE - BEST, width: 2 * BEST, height: 2 * BEST }));
       const order = ["repository", "folder", "file"];
       const rows = nodes.filter((node) => isBranch(node) && node.results > 1 && order.includes(node.kind));
       rows.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || b.results - a.results);
       names.replaceChildren();
       for (const node of rows) {
-        if (taken.length >= MOST_LABELS) break;
+        if (names.childElementCount >= MOST_LABELS) break;
         if (Math.hypot(...node.at) > 0.93) continue;
         const text = short(last(node)), width = 13.5 * text.length + 16;
-        const x = Math.max(-515, Math.min(515 - width, node.at[0] * SIZE - width / 2)), y = node.at[1] * SIZE + 16;
-        if (taken.some((other) => x < other.x + other.width && other.x < x + width && y < other.y + 32 && other.y < y + 32)) continue;
-        taken.push({ x, y, width });
+        const x = Math.max(-515, Math.min(515 - width, node.at[0] * SIZE - width / 2));
+        const free = (y) => !taken.some((other) => x < other.x + other.width && other.x < x + width && y < other.y + other.height && other.y < y + 32);
+        const y = [node.at[1] * SIZE + 16, node.at[1] * SIZE - 46].find(free); // below it, or above
+        if (y === undefined) continue;
+        taken.push({ x, y, width, height: 32 });
         const link = svg("a", { href: within(node), tabindex: "-1" }, svg("rect", { x, y, width, height: 30, rx: 8 }), svg("text", { x: x + 8, y: y + 21 }, text));
         link.append(svg("title", {}, `Search within ${node.repo}${node.folder ? `/${node.folder}` : ""}: ${node.results} results here`));
         names.append(link);
@@ -153,7 +157,7 @@ export const start = async (panel) => {
         if (!node.id) continue;
         const best = node[which] !== null && node[which] <= TEN;
         node.mark.classList.toggle("best", best);
-        node.dot.setAttribute("r", best ? 24 : 10); // eased by the style sheet
+        node.dot.setAttribute("r", best ? BEST : 10); // eased by the style sheet
         node.number.textContent = best ? String(node[which]) : "";
         if (best) dots.append(node.mark); // above the others
       }
@@ -210,7 +214,7 @@ export const start = async (panel) => {
       if (!on) return;
       const moved = node.before !== node.rank ? `, ${node.before} before re-ranking` : "";
       tip.replaceChildren(html("b", {}, node.label), html("br"), node.place, html("br"), `rank ${node.rank}${moved}`);
-      if (clusters[node.cluster]) tip.append(html("br"), `about ${clusters[node.cluster]}`);
+      if (clusters[node.cluster]) tip.append(html("br"), `cluster of ${clusters[node.cluster]}`);
       const room = box.getBoundingClientRect(), at = node.mark.getBoundingClientRect();
       tip.style.left = `${Math.max(0, Math.min(room.width - tip.offsetWidth, at.left - room.left - tip.offsetWidth / 2))}px`;
       tip.style.top = `${at.bottom - room.top + 6}px`;
@@ -223,7 +227,7 @@ export const start = async (panel) => {
       result?.addEventListener("mouseenter", () => point(node, true));
       result?.addEventListener("mouseleave", () => point(node, false));
       const badge = result?.querySelector(".rank"); // the list wears the map's colours
-      if (badge && node.cluster !== null) { badge.className = `rank cluster-${node.cluster % 10}`; badge.title = clusters[node.cluster] ? `about ${clusters[node.cluster]}` : `cluster ${node.cluster + 1}`; }
+      if (badge && node.cluster !== null) { badge.className = `rank cluster-${node.cluster % 10}`; badge.title = clusters[node.cluster] ? `cluster of ${clusters[node.cluster]}` : `cluster ${node.cluster + 1}`; }
     }
 
     const legend = panel.querySelector("[data-map-legend]");
@@ -237,7 +241,7 @@ export const start = async (panel) => {
     tell(null);
     box.replaceChildren(picture, tip);
     box.dataset.drawn = "yes";
-    for (const input of panel.querySelectorAll("input[name=when]")) input.addEventListener("change", rank);
+    for (const input of panel.querySelectorAll("input[name=when]")) input.addEventListener("change", () => { rank(); label(); });
   } catch (error) {
     box.textContent = `The map could not be drawn: ${error.message}.`;
   }

@@ -119,6 +119,10 @@ for (const form of all("[data-ask]")) {
     choose(names.indexOf(picked));
     input.setAttribute("aria-expanded", String(!list.hidden));
   };
+  const within = (given) => { // the index that is chosen
+    const index = form.elements.index?.value;
+    return new URLSearchParams({ ...given, ...(index ? { index } : {}) });
+  };
   const ask = async () => {
     filter = filterAt();
     if (filter) { await complete(); return; }
@@ -128,7 +132,7 @@ for (const form of all("[data-ask]")) {
     abort?.abort();
     abort = new AbortController();
     try {
-      const reply = await fetch(`/api/suggest?prefix=${encodeURIComponent(asked)}`, { signal: abort.signal });
+      const reply = await fetch(`/api/suggest?${within({ prefix: asked })}`, { signal: abort.signal });
       const found = reply.ok ? (await reply.json()).names : [];
       const picked = names[chosen];
       names = found;
@@ -140,8 +144,7 @@ for (const form of all("[data-ask]")) {
     abort?.abort();
     abort = new AbortController();
     const repo = /(?:^|\s)repo:([^\s"]+)/.exec(input.value)?.[1] || form.elements.repo?.value || "";
-    const index = form.elements.index?.value || "";
-    const given = new URLSearchParams({ filter: filter.name, prefix: asked, ...(index ? { index } : {}), ...(filter.name === "path" && repo ? { repo } : {}) });
+    const given = within({ filter: filter.name, prefix: asked, ...(filter.name === "path" && repo ? { repo } : {}) });
     try {
       const reply = await fetch(`/api/complete?${given}`, { signal: abort.signal });
       const picked = names[chosen];

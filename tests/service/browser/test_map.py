@@ -58,6 +58,22 @@ def test_a_click_on_a_point_opens_its_function(page: Page) -> None:
     expect(page).to_have_url(re.compile(f"/functions/{function}"))
 
 
+COVERED = """() => [...document.querySelectorAll(".disk .best circle")].filter((number) => {
+  const one = number.getBoundingClientRect();
+  return [...document.querySelectorAll(".branch-names rect")].some((label) => {
+    const other = label.getBoundingClientRect();
+    return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+  });
+}).length"""
+
+
+@pytest.mark.parametrize("question", ["open a file", "parse url", "json", "heap"])
+def test_no_label_covers_a_number(page: Page, question: str) -> None:
+    drawn(page, question)
+    assert page.locator(".branch-names rect").count() > 1
+    assert page.evaluate(COVERED) == 0
+
+
 def test_before_and_after_re_ranking(page: Page) -> None:
     page.goto("/search?q=open+a+file&rerank=algorithm1")
     expect(page.locator(".disk[data-drawn]")).to_be_visible()

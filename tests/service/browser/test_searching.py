@@ -14,6 +14,12 @@ NOTE_THAT_IT_IS_DONE = """(result) => new MutationObserver(() => {
 }).observe(result, { subtree: true, attributes: true })"""
 
 
+ON_TOP = """(one) => {
+  const { x, y, width, height } = one.getBoundingClientRect();
+  return one.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+}"""
+
+
 def ask(page: Page, question: str, extra: str = "") -> None:
     page.goto(f"/search?q={question.replace(' ', '+')}{extra}")
     expect(page.locator(".result").first).to_be_visible()
@@ -31,6 +37,15 @@ def test_from_the_front_page_to_a_function(page: Page) -> None:
     expect(page.locator(".numbered code")).to_be_visible()
     page.get_by_role("link", name="Results for").click()
     expect(page.locator(".result")).to_have_count(10)
+
+
+def test_suggestions_on_the_front_page_are_not_cut_off(page: Page) -> None:
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.goto("/")
+    page.get_by_label("What should the code do?").press_sequentially("shutil.")
+    options = page.get_by_role("option")
+    expect(options).to_have_count(8)
+    assert all(option.evaluate(ON_TOP) for option in options.all())
 
 
 def test_an_example_of_the_front_page_leads_to_results(page: Page) -> None:

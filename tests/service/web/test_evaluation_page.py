@@ -139,7 +139,7 @@ def test_the_front_page_tells_what_is_indexed_and_since_when_and_no_metric(dashb
     assert "<span>functions, classes and other parts</span>" in html and re.search(
         r"<b>\d{4}-\d\d-\d\d</b><span>last indexed</span>", html
     )
-    assert "0.812" not in html and "NDCG" not in html
+    assert "0.812" not in html and "NDCG" not in html and 'href="/eval">Evaluation</a>' in html
 
 
 def test_the_api_has_the_figures_newest_first_and_names_what_cannot_be_read(dashboard: FlaskClient) -> None:
@@ -155,3 +155,4 @@ def test_without_any_file_it_says_how_to_make_one(
     settings = Settings(home=str(library), index=INDEX, feedback=False, eval_results=str(tmp_path / "none"))
     html = make_app(settings).test_client().get("/eval", headers=HTML).get_data(as_text=True)
     assert "treeline eval codesearchnet" in html
+    assert "Evaluation</a>" not in html  # nor is it in anybody's menu

@@ -148,7 +148,7 @@ def test_a_folder_lists_its_entries_with_sizes_and_leads_up(demo: FlaskClient) -
     assert "python" in page
     page = get(demo, "/files/demo/deep/er/")
     assert 'href="/files/demo/deep/"' in page
-    assert "long.py" in page
+    assert "long.py" in page and "long.py" in get(demo, "/files/demo/deep/")  # which has nothing else
     assert demo.get("/files/demo/deep").headers["Location"] == "/files/demo/deep/"
     assert demo.get("/files/demo").headers["Location"] == "/files/demo/"
 
@@ -185,7 +185,7 @@ def test_where_texts_are_not_kept_the_functions_are_listed(
     source = open_source(str(tmp_path / "demo"), ReadOptions(keep_texts=False))
     load(EmbeddedStore(tmp_path / "home"), INDEX, [source], LoadOptions(work=tmp_path / "work", workers=0))
     client = make_app(Settings(home=str(tmp_path / "home"), index=INDEX)).test_client()
-    assert 'href="/files/demo/src/"' in get(client, "/files/demo/")
+    assert 'href="/files/demo/src/app.py"' in get(client, "/files/demo/")  # no click for the only folder
     page = get(client, "/files/demo/src/app.py")
     assert "is not kept" in page
     assert "run" in page

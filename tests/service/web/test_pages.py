@@ -10,6 +10,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from tests.service.web.library import INDEX
+from treeline.corpus.function import Address
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.sources import open_source
@@ -18,7 +19,7 @@ from treeline.search.lanes.lane_set import Degradation
 from treeline.search.query import Query
 from treeline.search.searcher import Reorder
 from treeline.search.settings import Settings
-from treeline.service.api.search import cluster_names
+from treeline.service.api.search import cluster_places
 from treeline.service.present.highlight import WHOLE_LENGTH
 from treeline.service.present.text import sentence, summary
 
@@ -69,6 +70,7 @@ def test_a_question_typed_wrong_says_what_was_looked_for_and_leads_back(client: 
 def test_an_exact_answer_is_told_from_what_only_shares_words_with_it(client: FlaskClient) -> None:
     page = client.get("/search?q=what+calls+heappush").get_data(as_text=True)
     assert "heappush defined in this index." in page
+    assert re.search(r'id="found">[\d,]+ answers? from the call graph<span class="quiet">, [\d,]+ more</span>', page)
     exact, below, rest = page.partition('<p class="below">By keyword or meaning, not from the call graph.</p>')
     assert below
     assert exact.count('<span class="relation"') >= 1
@@ -171,11 +173,10 @@ def test_similar_functions_are_near_and_not_the_same(client: FlaskClient) -> Non
     similar = client.get(f"/api/functions/{rows[0]['id']}/similar?k=5").get_json()
     scores = [one["score"] for one in similar["results"]]
     assert len(scores) == 5 and scores == sorted(scores, reverse=True)
-    assert any(one["same_cluster"] for one in similar["results"]) and similar["cluster_label"]
+    assert any(one["same_cluster"] for one in similar["results"])
     assert rows[0]["id"] not in {one["id"] for one in similar["results"]}
     fewer = client.get(f"/api/functions/{rows[0]['id']}/similar?k=2").get_json()
     assert fewer["results"] == similar["results"][:2]
-    assert "same cluster" in page(client, f"/functions/{rows[0]['id']}")
 
 
 @pytest.mark.parametrize("about", ["", "/similar", "/neighbours"])
@@ -201,10 +202,35 @@ def test_the_map_holds_the_results_inside_the_disk(client: FlaskClient) -> None:
     assert [node["id"] for node in best] == [row["id"] for row in listed]
 
 
-def test_clusters_are_named_by_the_words_that_set_them_apart() -> None:
-    names = ["read_file", "read_json", "send_mail", "send_news"]
-    assert cluster_names(names, [0, 0, 1, 1]) == ["read, file, json", "send, mail, news"]
-    assert cluster_names(names, [None] * 4) == []
+def test_a_cluster_is_named_by_the_innermost_place_that_holds_most_of_it() -> None:
+    paths = ("src/in/read.py", "src/in/json.py", "src/out/mail.py", "src/out/mail.py", "src/out/news.py")
+    names = ("read", "read", "Mail.send", "Mail.drop", "send")
+    units = [Address("shop", path, name, "python", "") for path, name in zip(paths, names, strict=True)]
+    assert cluster_places(units, [0, 0, 1, 1, 1]) == ["src/in", "mail.py/Mail"]
+    assert cluster_places([units[0], units[0]._replace(repo="other")], [0, 0]) == [""]
+    assert cluster_places(units, [None] * 5) == []
+
+
+def test_a_file_is_called_by_its_whole_name_and_a_method_after_its_class(client: FlaskClient) -> None:
+    title = '<span class="scope">{}</span>{}</a></h2>'
+    assert title.format("", "textwrap.py") in page(client, "/search?q=textwrap.py")
+    assert title.format("TextWrapper.", "wrap") in page(client, "/search?q=TextWrapper.wrap")
+
+
+@pytest.mark.parametrize(
+    ("question", "reading"),
+    [
+        ("open a file", "a description"),
+        ("/def heap\\w+/", "a regular expression"),
+        ('"heap[parent]"', "exact text"),
+        ("TextWrapper.wrap", "a name"),
+    ],
+)
+def test_the_way_a_question_was_understood_says_what_it_means_for_the_list(
+    client: FlaskClient, question: str, reading: str
+) -> None:
+    shown = client.get("/search", query_string={"q": question}).text
+    assert re.search(f"<summary>understood as {reading}.*?</summary><div><p>[^<]{{20,}}</p><dl>", shown)
 
 
 def test_copies_of_one_function_are_one_result_with_their_places(
@@ -217,7 +243,7 @@ def test_copies_of_one_function_are_one_result_with_their_places(
     client = make_app(Settings(home=str(tmp_path / "home"), index=INDEX)).test_client()
     page = client.get("/search?q=pay_invoice&kind=function&diversity=0").text
     assert "The same in 1 more place" in page
-    assert page.count('<li class="result"') == 1
+    assert page.count('<li class="result"') == 1 and "Result </span>1–2<" in page
     assert "one/pay.py" in page
     assert "two/pay.py" in page
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.sources import open_source
 from treeline.search.settings import Settings
 from treeline.service.app import create_app
+from treeline.service.projects import refresh_project
 
 CODE = {
     "shop": {
@@ -114,11 +117,26 @@ def test_a_star_serves_every_index(home: Path) -> None:
 
 def test_the_page_has_a_chooser_that_keeps_its_choice(client: FlaskClient, home: Path) -> None:
     page = client.get("/search?q=feed+the+lions&index=all").get_data(as_text=True)
-    assert "<option selected>all</option>" in page and "feed_lions" in page
+    assert '<option value="all" selected>all</option>' in page and "feed_lions" in page
+    assert '<option value="zoo">zoo</option>' in client.get("/").text
     assert "index=all" in page
     alone = create_app(Settings(home=str(home), index="shop", feedback=False))
     assert 'name="index"' not in alone.test_client().get("/search?q=lions").get_data(as_text=True)
     alone.extensions["treeline"].close()
+
+
+def test_a_project_is_called_by_its_name_and_the_folder_above_where_two_have_it(tmp_path: Path) -> None:
+    settings = Settings(home=str(tmp_path / "home"), index="shop.none", indexes="*", feedback=False)
+    for folder in ("old/zoo", "new/zoo", "shop"):
+        refreshed = refresh_project(settings, project(tmp_path / folder, CODE[Path(folder).name]))
+    app = create_app(replace(settings, index=refreshed.project.index))
+    client = app.test_client()
+    titles = re.findall("<option[^>]*>([^<]*)<", client.get("/").text)
+    assert titles[0] == "shop" and sorted(titles[1:]) == ["all", "zoo (new)", "zoo (old)"]
+    shown = client.get("/search?q=feed+the+lions&index=all").text + client.get("/files/").text
+    assert re.search(r"python · zoo \((old|new)\)", shown) and "Index “zoo (new)”" in shown
+    assert re.search(r"zoo\.[0-9a-f]{10}(?![^<]*>)", shown) is None
+    app.extensions["treeline"].close()
 
 
 def test_the_page_counts_and_filters_over_all_indexes_asked(client: FlaskClient) -> None:
