@@ -8,7 +8,7 @@ one rank count once. The ideal ranking has all targets, both `relevant` and `sec
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -47,6 +47,7 @@ from treeline.search.query import Query
 from treeline.search.settings import Settings
 
 DEPTH = 10
+NOT_INDEXED = "targets of which the index has nothing"
 REPOSITORIES = "repos.json"
 
 
@@ -62,6 +63,11 @@ class Repository:
     @property
     def root(self) -> Path:
         return self.checkout / self.inner
+
+    def full_path(self, path: str) -> str:
+        """The path from the checkout's top; an index of an inner folder may start there."""
+        whole = not self.inner or (self.checkout / path).is_file()
+        return path if whole else f"{self.inner}/{path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,22 +262,12 @@ def dataset(questions: Questions, *, together: bool = False) -> DataSet:
 def _measure(
     questions: Mapping[str, Question], together: bool
 ) -> Callable[[Case, Sequence[Hit]], dict[str, float | None]]:
-    full_paths: dict[tuple[Repository, str], str] = {}
-
-    def full_path(repository: Repository, path: str) -> str:
-        """The path from the checkout's top; an index of an inner folder may start there."""
-        key = (repository, path)
-        if key not in full_paths:
-            whole = not repository.inner or (repository.checkout / path).is_file()
-            full_paths[key] = path if whole else f"{repository.inner}/{path}"
-        return full_paths[key]
-
     def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
         question = questions[case.id]
         repository = question.repository
         first = [hit.address for hit in hits[:DEPTH]]
         own = [address.repo == repository.name or not together for address in first]
-        paths = [full_path(repository, address.path) for address in first]
+        paths = [repository.full_path(address.path) for address in first]
         ranks = [
             next((rank for rank, at in enumerate(first) if own[rank] and target.matches(paths[rank], at)), None)
             for target in question.targets
@@ -289,6 +285,20 @@ def _measure(
         return values
 
     return measure
+
+
+def with_losses(data: DataSet, questions: Questions, indexed: Collection[tuple[str, str]]) -> DataSet:
+    """The data set with the targets that no search can find, because the index has nothing of their files."""
+    full_paths = {
+        one.name: {one.full_path(path) for repo, path in indexed if repo == one.name} for one in questions.repositories
+    }
+    lost = [
+        f"not in the index: {question.repository.name} {target.path}"
+        for question in questions.rows
+        for target in question.targets
+        if target.path and target.path not in full_paths[question.repository.name]
+    ]
+    return replace(data, facts={**data.facts, NOT_INDEXED: float(len(lost))}, notes=(*data.notes, *dict.fromkeys(lost)))
 
 
 def by_repository(questions: Questions) -> Mapping[Repository, Questions]:
@@ -355,13 +365,15 @@ def command(
     if together:
         evaluation = _evaluate(of_set, of_set.repositories, "together", variants, settings, fresh, output.console)
     else:
-        evaluation = join(
-            [
-                _evaluate(part, [one], one.name, variants, settings, fresh, output.console)
-                for one, part in by_repository(of_set).items()
-            ],
-            dataset(of_set),
-        )
+        parts = [
+            _evaluate(part, [one], one.name, variants, settings, fresh, output.console)
+            for one, part in by_repository(of_set).items()
+        ]
+        whole = dataset(of_set)
+        lost = sum(float(part.dataset.facts[NOT_INDEXED]) for part in parts)
+        notes = [note for part in parts for note in part.dataset.notes if note not in whole.notes]
+        facts = {**whole.facts, NOT_INDEXED: lost}
+        evaluation = join(parts, replace(whole, facts=facts, notes=(*whole.notes, *notes)))
     finish(summarise(evaluation, PLAIN.name if ablate else variants[0].name if compare else "", PLAIN.name), output)
 
 
@@ -406,9 +418,12 @@ def _evaluate(
             searcher = sources_searcher(index, sources, settings, progress, fresh=fresh, version=code_version())
         except InputError as error:
             console.print(f"{name}: {error.message}", style="yellow")
+            data = with_losses(data, questions, ())
             nothing = [System(one.name, one.about, lambda case, depth: Ranking([])) for one in variants]
             return evaluate(data, nothing)
     with closing(searcher):
+        indexed = {(address.repo, address.path) for _, address in searcher.engine.addresses()}
+        data = with_losses(data, questions, indexed)
         return measure_systems(data, [_system(searcher, variant) for variant in variants], console)
 
 

@@ -208,7 +208,7 @@ class _Maker:
         at, line, line_start = doc.end, 1, 0
         for one in (*top, None):
             end = (one.doc.above or one.start) if one else len(source)
-            code = _tidy(source[at:end]) if end > at else ""
+            code = _tidy(source[at:end]).lstrip(";\n") if end > at else ""
             if at == 0 and LICENCE.search(code[:2_000]):
                 code = _without_licence(code)
             if len(code) <= room:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from treeline.graph.references import Import
-from treeline.ingest.parsers.comments import Comments, Doc, comment_above, line_of
+from treeline.ingest.parsers.comments import LICENCE, NO_DOC, Comments, Doc, comment_above, line_of
 from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, blank_second, child_of, nth, text_of
 from treeline.ingest.parsers.names import ARGUMENT, MAX_ARGUMENT, MAX_TARGET, UNKNOWN, dotted_name
 from treeline.ingest.parsers.types import element_of, return_type, type_of, value_of
@@ -59,6 +59,9 @@ ONLY_JAVASCRIPT = """
 COMMENTS = Comments(attribute=re.compile(rb"@\w"))
 # A callback shorter than this says nothing on its own.
 MIN_CALLBACK = 5
+# A line above a function that names it: `exports.f =`, `const f =`.
+NAMES_ONLY = re.compile(rb"[^=\n]+=[ \t\r]*\n")
+MOST_NAMES = 5
 # In a function up to this long, inner functions belong to it; a longer one is a module's wrapper, with parts.
 WRAPPER = 60
 # Parts of an assigned name that say where, not what.
@@ -93,10 +96,10 @@ def functions_of(node: Node) -> Iterator[tuple[Node, str]]:
             # `const Type = make("Type", (instance) => { … })`: the constant names the callback.
             if any(_is_long(argument) for argument in _arguments(right)):
                 yield node, _target(target)
-        elif right.child_by_field_name("name") is None and not (
-            node.type == "pair" and (target.text or b"") in (b"get", b"set")
-        ):
-            yield right, _target(target)
+        elif node.type != "pair" or target.text not in (b"get", b"set"):
+            name, own = _target(target), text_of(right.child_by_field_name("name"))
+            if own in ("", name.rpartition(".")[2]):  # `res.json = function json() {}` is `res.json`
+                yield right, name
     elif node.type == "function_declaration" and node.child_by_field_name("name") is None:
         yield node, FILE_NAME
     else:
@@ -178,12 +181,25 @@ def _accessors(arguments: list[Node], name: str) -> Iterator[tuple[Node, str]]:
 
 
 def doc_of(node: Node, source: bytes) -> Doc:
-    """The comment above the line where the function begins, or where `const f =` alone gives it its name."""
-    start = node.start_byte
-    line = line_of(source, start)
-    if line and not source[line:start].strip() and source[max(0, line - MAX_TARGET) : line].rstrip().endswith(b"="):
-        start = line - 1
-    return comment_above(source, start, COMMENTS)
+    """The comment above the line where the function begins, or above lines that only name it, such as `a.b =`."""
+    line, start = line_of(source, node.start_byte), node.start_byte
+    for _ in range(MOST_NAMES):
+        previous = line_of(source, line - 1) if line else 0
+        if source[line:start].strip()[-1:] not in (b"", b"=") or not NAMES_ONLY.fullmatch(source, previous, line):
+            break
+        line, start = previous, line - 1
+    doc = comment_above(source, start, COMMENTS)
+    return doc if doc.text or doc.above or not line else _jsdoc(source, line)
+
+
+def _jsdoc(source: bytes, line: int) -> Doc:
+    """The `/** … */` above an empty line, unless it begins the file, which it then describes."""
+    empty_line = line_of(source, line - 1)
+    if source[empty_line:line].strip():
+        return NO_DOC
+    doc = comment_above(source, empty_line, COMMENTS)
+    describes_file = not source[: doc.above].strip() or LICENCE.search(doc.text)
+    return doc if source.startswith(b"/**", doc.above) and not describes_file else NO_DOC
 
 
 def bindings_of(node: Node) -> Iterator[tuple[str, str]]:

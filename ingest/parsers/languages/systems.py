@@ -84,6 +84,30 @@ def _rust_bindings(node: Node) -> Iterator[tuple[str, str]]:
         )
 
 
+# The head of a macro around items, such as `cfg_rt! {`: the grammar sees tokens alone in it. It ends with the brace
+# below its line. One with a syntax of its own (`bitflags!`, `lazy_static!`) stays as it is.
+WRAPPING = re.compile(
+    rb"^([ \t]*)((?:\w+::)?[a-z]\w*![ \t]*\{)(?=[ \t]*\r?\n(?:\s|//[^\n]*\n|#\[[^\n]*\n)*+"
+    rb"(?:pub(?:\([a-z]+\))?\s+)?(?:(?:async|unsafe|const)\s+)*+"
+    rb"(?:fn|struct(?!\s+\w+\s*:)|enum|trait|impl|mod|use|type)\b)",
+    re.MULTILINE,
+)
+LONGEST_WRAPPED = 64_000  # bytes
+
+
+def _rust_unwrap(source: bytes) -> bytes:
+    """The text with the names and braces of macros around items blanked."""
+    if b"! {" not in source and b"!{" not in source:
+        return source
+    text = bytearray(source)
+    for head in WRAPPING.finditer(source):
+        closing = source.find(b"\n" + head[1] + b"}", head.end(), head.end() + LONGEST_WRAPPED) + 1 + len(head[1])
+        if closing > head.end():
+            text[head.start(2) : head.end(2)] = b" " * len(head[2])
+            text[closing : closing + 1] = b" "
+    return bytes(text)
+
+
 def _rust_imports(statement: Node) -> list[Import]:
     return list(_used(USED.sub("", text_of(statement)), ""))
 
@@ -440,6 +464,7 @@ GRAMMARS = (
         imports_of=_rust_imports,
         bindings_of=_rust_bindings,
         returns_of=return_type,
+        repair=_rust_unwrap,
     ),
     Grammar(
         name="swift",

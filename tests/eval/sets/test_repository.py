@@ -69,6 +69,15 @@ def test_targets_that_are_gone_are_counted_and_left_out(folder: Path, checkouts:
     assert (questions.missing_targets, questions.unanswerable) == (1, 1)
 
 
+def test_targets_of_which_the_index_has_nothing_are_counted_and_named(folder: Path, checkouts: Path) -> None:
+    questions = repository.read(folder, checkouts)
+    data = repository.with_losses(
+        repository.dataset(questions), questions, {("alpha", "reader.py"), ("beta", "shape.py")}
+    )
+    assert data.facts[repository.NOT_INDEXED] == 2
+    assert data.notes[1:] == ("not in the index: alpha src/writer.py",)
+
+
 def test_a_target_given_from_the_indexed_folder_is_found_there(folder: Path, checkouts: Path) -> None:
     assert repository.read(folder, checkouts).rows[1].targets == (repository.Target("src/writer.py", (1, 2)),)
 
@@ -175,6 +184,7 @@ def test_the_command_indexes_asks_and_scores(
     result = CliRunner().invoke(command, ["repository", str(folder), "--checkouts", str(checkouts), *options])
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
+    assert document["facts"][repository.NOT_INDEXED] == 0
     default = document["systems"][-1]
     assert (default["name"], document["queries"]) == ("default", 3)
     assert set(default["groups"]["ndcg_10"]) == {"alpha", "beta", "macro-average"}
