@@ -15,7 +15,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 from treeline.engine.hits import Part, distinct
 from treeline.rerank.candidates import Candidate, Candidates
-from treeline.search.lanes.lane_set import Degradation
+from treeline.search.lanes.lane_set import Absence, Degradation
 from treeline.search.plan import Plan
 from treeline.search.query import Corrections, Query
 from treeline.search.structural_answer import Exact
@@ -69,6 +69,7 @@ class Answer:
     hits: HitCounts = field(default_factory=partial(distinct, ()))  # everything that the lanes found
     exact: Exact | None = None  # what the call graph answers to a structural question; its functions lead the list
     no_match: str = ""  # a sentence where no function has any of the words, not even a near spelling of one
+    absence: Absence | None = None  # of the name that was asked for; its sentence is the first hint
     hints: tuple[str, ...] = ()  # what was asked for that is not in the index, and what is near it
     indexes: Mapping[str, str] = field(default_factory=dict)  # of each result, by id, where several were asked
 

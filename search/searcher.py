@@ -18,6 +18,7 @@ from treeline.engine.hits import Hit
 from treeline.engine.protocol import Engine, IndexInfo
 from treeline.graph.callgraph import CallGraph
 from treeline.graph.history import StoredHistory, history_file
+from treeline.graph.references import last_of
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
 from treeline.rerank.fusion import fusion
 from treeline.rerank.methods import RerankOptions
@@ -25,7 +26,7 @@ from treeline.rerank.registry import DEFAULT_WEIGHTS, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
 from treeline.search.executor import Executor, Run
 from treeline.search.lanes.graph import StoredGraph, callees_lane
-from treeline.search.lanes.lane_set import Degradation, LaneResults, LaneSet, exclude
+from treeline.search.lanes.lane_set import Absence, Degradation, LaneResults, LaneSet, exclude
 from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.lanes.words import require
 from treeline.search.location import Locations
@@ -115,7 +116,7 @@ class Searcher:
         return self._rank(self.plan(query, lanes), self._executor.run, _Clock())
 
     def _rank(self, plan: Plan, run: Run, clock: _Clock, reorder: Reorder | None = None) -> Ranking:
-        results = self.lanes(plan, run)
+        results = self._without_pieces(self.lanes(plan, run))
         clock.timings.update(results.timings)
         clock.lap("lanes")
         candidates = self.fuse(results, plan.query.fusion, plan.limit)
@@ -126,6 +127,20 @@ class Searcher:
             candidates = reorder(candidates)
             clock.lap("feedback")
         return Ranking(candidates, results, clock.timings)
+
+    def _without_pieces(self, results: LaneResults) -> LaneResults:
+        """The results, with the name that nothing has; none where no text has it either, nor a name one slip away."""
+        route, filters = results.plan.route, results.plan.filters
+        if not route.alone or route.location:
+            return results
+        name = route.symbols[0]
+        if self.engine.named(last_of(name), 1, filters):
+            return results
+        near = tuple(one for one in self.relatives.near(name) if self.engine.named(one, 1, filters))
+        where = f"that passes ({results.plan.narrowing_text})" if filters else "here"
+        in_text = bool(self.engine.phrase(name, 1, filters))
+        absence = Absence(name, near, in_text, where)
+        return replace(results, absence=absence, lists=results.lists if in_text or results.has_near_name else ())
 
     def _computes_here(self, plan: Plan) -> bool:
         """Whether the search computes in this process and is quick. A cluster computes elsewhere, and others must not
@@ -167,7 +182,8 @@ class Searcher:
             candidates=ranking.candidates,
             hits=results.hits,
             exact=results.exact,
-            no_match=results.no_match if results.hits else "",
+            no_match=results.no_match if results.hits and not results.absence else "",
+            absence=results.absence,
             hints=self._hints(results),
         )
 
@@ -177,7 +193,8 @@ class Searcher:
         missing = results.no_match if results.plan.has_requirements and not results.hits else ""
         issue = results.plan.issue
         reading = f"read as an issue: {issue.summary}" if issue else ""
-        return tuple(filter(None, (reading, missing, results.cut_short, *hints)))
+        absence = results.absence.sentence if results.absence else ""
+        return tuple(filter(None, (absence, reading, missing, results.cut_short, *hints)))
 
     def _rerank_or_note(
         self, results: LaneResults, candidates: Sequence[Candidate]

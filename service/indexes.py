@@ -204,6 +204,7 @@ def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
         total=sum(answer.total for answer in every),
         hits=_AllHits([answer.hits for answer in every]),
         degraded=tuple(dict.fromkeys(lane for answer in every for lane in answer.degraded)),
+        absence=None if results else first.absence,
         hints=() if results else first.hints,
         no_match="" if any(not answer.no_match for answer in every) else first.no_match,
         exact=max((answer.exact for answer in every), key=lambda exact: exact.found if exact else -1),

@@ -19,6 +19,7 @@ from treeline.graph.history import History
 from treeline.rerank.fusion import RankedList
 from treeline.search.issue import Issue
 from treeline.search.lanes.graph import (
+    GUESS,
     ExactList,
     StoredGraph,
     TextCallsList,
@@ -55,7 +56,7 @@ from treeline.search.structure import INHERITS
 
 MEANING = "meaning"  # the last relaxation stage: no unit has any of the words
 NO_MATCH = "nothing here contains these words; what follows"
-WITHOUT_IT = "; what follows has some of its words or is near it in meaning"
+WITHOUT_IT = "; without the quotes, what has some of its words is found"
 
 Lane = Callable[[], RankedList]
 
@@ -201,6 +202,22 @@ class Degradation:
     reason: str
 
 
+@frozen
+class Absence:
+    """A name that nothing in the index has, and the nearest ones."""
+
+    name: str
+    near: tuple[str, ...] = ()
+    in_text: bool = False  # whether some unit has it in its text, such as a library's name
+    where: str = "here"
+
+    @property
+    def sentence(self) -> str:
+        text = "; what follows has it in its text" if self.in_text else ""
+        near = f"; nearest names: {', '.join(self.near)}" if self.near else ""
+        return f"nothing {self.where} is called `{self.name}`{text}{near}"
+
+
 @dataclass(frozen=True)
 class LaneResults:
     """The ranked lists of one plan before fusion, and the lanes that were left out."""
@@ -209,6 +226,7 @@ class LaneResults:
     lists: tuple[RankedList, ...]
     degraded: tuple[Degradation, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)  # milliseconds per lane
+    absence: Absence | None = None  # of the name that the query is
     has_exclusions: bool = False  # whether results were dropped because of an excluded word
 
     def with_degradation(self, stage: str, error: Exception) -> LaneResults:
@@ -249,7 +267,8 @@ class LaneResults:
             missing = self._phrases.missing or (*self.plan.phrases, self.plan.regex and f"/{self.plan.regex}/")
             together = "" if self._phrases.missing else " together"
             unsure = " (as far as could be looked in time)" if self._phrases.timeouts else ""
-            return f"nothing here contains {_in_quotes(missing)}{together}{unsure}" + (WITHOUT_IT if self.hits else "")
+            hint = WITHOUT_IT if self.plan.phrases else ""
+            return f"nothing here contains {_in_quotes(missing)}{together}{unsure}{hint}"
         if self._pieces is None:
             return ""
         if not self._by_meaning:
@@ -296,6 +315,12 @@ class LaneResults:
     def hits(self) -> Hits:
         """The distinct functions of all lists."""
         return distinct([ranking.hits for ranking in self.lists])
+
+    @property
+    def has_near_name(self) -> bool:
+        """Whether a name in another casing or one slip away was found, no mere guess."""
+        graph = next((ranking.hits for ranking in self.lists if ranking.lane == GRAPH), ())
+        return len(graph) > 0 and graph[0].score > GUESS
 
     @property
     def changes(self) -> Changes:

@@ -134,9 +134,9 @@ def exact_lane(engine: Engine, plan: Plan) -> PhraseList:
 
 
 def require(lists: Sequence[RankedList]) -> tuple[RankedList, ...]:
-    """The lists without units that lack a required phrase; unchanged if no unit has it."""
+    """The lists without units that lack a required phrase."""
     exact = next((ranking for ranking in lists if isinstance(ranking, PhraseList)), None)
-    if exact is None or not exact.is_required or not len(exact.hits):
+    if exact is None or not exact.is_required:
         return tuple(lists)
     having = set(Hits.of(exact.hits).ids)
     return tuple(ranking if ranking is exact else _only(ranking, having) for ranking in lists)

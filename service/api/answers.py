@@ -334,6 +334,14 @@ class ExactBody(Body):
         return cls.model_validate(fields | {"answer": exact.sentence})
 
 
+class AbsenceBody(Body):
+    """The name that was asked for, where nothing is called so; the first hint says it in words."""
+
+    name: str
+    near: list[str] = Field(description="The nearest names that there are.")
+    in_text: bool = Field(description="Whether some result has the name in its text.")
+
+
 class CorrectionBody(Body):
     typed: str
     corrected: str
@@ -389,6 +397,7 @@ class SearchBody(Body):
         "of its words, so that the results are only the nearest by meaning (after `chunks`: or have pieces of words)."
     )
     degraded: list[DegradationBody] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
+    absence: AbsenceBody | None = Field(description="The name that nothing is called; null for other questions.")
     hints: list[str] = Field(
         description="What is asked for and not in the index: the language of the question, and where nothing is found, "
         "filters that nothing passes; with what is near."
@@ -430,6 +439,7 @@ class SearchBody(Body):
             route=answer.route,
             relaxed=list(answer.relaxed),
             degraded=[DegradationBody.model_validate(lane) for lane in answer.degraded],
+            absence=AbsenceBody.model_validate(answer.absence) if answer.absence else None,
             hints=list(answer.hints),
             exact=ExactBody.of(answer.exact) if answer.exact else None,
             total=answer.total,

@@ -99,8 +99,8 @@ def add_search(server: MCPServer, library: Library) -> None:
         answer = search(Query.of(query, how | filters, library.settings))
         heading = _heading(answer)
         if not answer.results:
-            why = map(visible, answer.hints)
-            return "\n".join([*heading, "Nothing found. Try other words, or drop the filters.", *why])
+            why = [*map(visible, answer.hints)] or ["Nothing found. Try other words, or drop the filters."]
+            return "\n".join([*heading, *why])
         heading.extend(map(visible, filter(None, (*answer.hints, answer.no_match))))
         items = [Item(result.function, _note(answer, result), result.members) for result in answer.results]
         end = offset + len(items)

@@ -119,3 +119,13 @@ def test_one_letter_is_a_slip(typed: str) -> None:
 @pytest.mark.parametrize("typed", ["http_bakof", "backoff", "", "ftp_backoff"])
 def test_more_is_another_name(typed: str) -> None:
     assert not is_slip(typed, "http_backoff")
+
+
+def test_a_name_that_nothing_has_is_said_first_with_the_nearest_and_nothing_made_up(searcher: Searcher) -> None:
+    nowhere = searcher.search(Query("get_backoff_times_now"))
+    assert nowhere.absence is not None and not nowhere.results
+    assert nowhere.hints == ("nothing here is called `get_backoff_times_now`; nearest names: get_backoff_time",)
+    in_text = searcher.search(Query("getBackoffTime"))
+    assert in_text.hints[0].startswith("nothing here is called `getBackoffTime`; what follows has it in its text")
+    assert in_text.results[0].function.func_name == "get_backoff_time"
+    assert searcher.search(Query("get_backoff_time")).absence is None

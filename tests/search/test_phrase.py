@@ -76,12 +76,21 @@ def test_a_phrase_beside_words_only_narrows(searcher: Searcher) -> None:
     assert "property_name" not in names(answer) and len(names(answer)) == 5
 
 
-def test_what_nothing_contains_is_said_and_the_rest_is_shown(searcher: Searcher) -> None:
-    answer = searcher.search(Query('"property names encloses"'))
-    assert answer.results
-    assert answer.no_match.startswith("nothing here contains “property names encloses”; what follows")
-    both = searcher.search(Query('"Expecting value" "double quotes"'))
-    assert both.no_match.startswith("nothing here contains “Expecting value” or “double quotes” together; what")
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ('"property names encloses"', "“property names encloses”"),
+        ('"Expecting value" "double quotes"', "“Expecting value” or “double quotes” together"),
+        ('how is a "property names encloses" read', "“property names encloses”"),
+    ],
+)
+def test_where_nothing_contains_a_phrase_that_is_all_the_answer(
+    searcher: Searcher, question: str, missing: str
+) -> None:
+    answer = searcher.search(Query(question))
+    assert not answer.results and answer.total == 0
+    said = f"nothing here contains {missing}; without the quotes, what has some of its words is found"
+    assert answer.hints == (said,)
 
 
 def test_a_regular_expression_matches_every_result(searcher: Searcher) -> None:
@@ -244,9 +253,7 @@ def test_a_search_that_ran_out_of_time_is_said_not_to_be_all(
     assert found.hints == (r"looking for /Expecting [a-z]+\"/ took too long: there may be more",)
     monkeypatch.setattr(type(searcher.engine), "regex", lambda *_: none)
     nothing = searcher.search(Query("/no_such_thing/ value"))
-    assert nothing.no_match.startswith(
-        "nothing here contains /no_such_thing/ (as far as could be looked in time); what"
-    )
+    assert nothing.hints == ("nothing here contains /no_such_thing/ (as far as could be looked in time)",)
 
 
 def _none(searcher: Searcher) -> tuple[Any, Any, Any]:
