@@ -1,10 +1,10 @@
 # The service in two stages: the first builds a virtual environment, the second holds only that, git and a user
 # without rights. Dependencies are pinned by constraints.txt.
 # `deep` adds ONNX Runtime, 63 MB, for TREELINE_QUALITY=best and the encoder `deep`.
-# `docker build --build-arg EXTRAS=elasticsearch,mcp,serve,transformers .` adds transformer encoders, cross-encoder and geoopt.
+# `docker build --build-arg EXTRAS=elasticsearch,serve,transformers .` adds transformer encoders, cross-encoder and geoopt.
 FROM python:3.11.14-slim-bookworm AS build
 
-ARG EXTRAS=deep,elasticsearch,mcp,serve
+ARG EXTRAS=deep,elasticsearch,serve
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/treeline

@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help serve test test-slow test-all newest compose-test lint fix types pytest bench eval csn docs readme constraints system docker clean audit torture fuzz mutants cluster snapshots
 
 PINS := pyproject.toml constraints.txt
-EXTRAS := elasticsearch,lsp,mcp,serve
+EXTRAS := elasticsearch,lsp,serve
 TEST_EXTRAS := $(EXTRAS),parquet,eval,test,transformers
 CODE := corpus encoder engine eval graph ingest rerank search service treeline/__init__.py benchmarks lab tests scripts
 HOST ?= 127.0.0.1

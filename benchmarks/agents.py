@@ -18,7 +18,6 @@ prints files in no order.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -202,11 +201,7 @@ def treeline(settings: Settings) -> Way:
         server = create_server(replace(settings, mcp_roots=str(repository.root.resolve())), follow=True)
 
         def call(**arguments: Any) -> str:
-            async def called() -> str:
-                result = await server.call_tool("search_code", arguments)
-                return "\n".join(getattr(block, "text", "") for block in getattr(result, "content", ()))
-
-            return asyncio.run(called())
+            return server.call("search_code", arguments).text
 
         def pages(question: Question) -> Iterator[Shown]:
             offset = 0
@@ -227,8 +222,8 @@ def tool_tokens(settings: Settings, count: Count) -> int:
     """The tokens of the tools' descriptions, which an agent reads before its first question."""
     from treeline.service.mcp.server import INSTRUCTIONS, create_server
 
-    tools = asyncio.run(create_server(settings, follow=True).list_tools())
-    return count(INSTRUCTIONS + json.dumps([tool.model_dump(exclude_none=True, by_alias=True) for tool in tools]))
+    tools = create_server(settings, follow=True).tools.values()
+    return count(INSTRUCTIONS + json.dumps([tool.describe() for tool in tools]))
 
 
 class _Files:

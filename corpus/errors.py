@@ -88,7 +88,6 @@ EXTRAS = {
         "transformers": "geoopt huggingface_hub sentence_transformers tokenizers torch transformers",
         "eval": "ir_measures plotly",
         "lsp": "lsprotocol pygls",
-        "mcp": "mcp mcp_types",
         "deep": "onnxruntime treeline_models",
         "parquet": "pyarrow",
     }.items()

@@ -35,7 +35,6 @@ BEHIND_AN_EXTRA = (
     "service/feedback",
     "service/http",
     "service/lsp",
-    "service/mcp",
     "service/pages",
     "service/present/markdown",
     "service/server",

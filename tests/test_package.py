@@ -159,7 +159,6 @@ def test_a_terminal_needs_no_extra_and_little_room(terminal: Path, tmp_path: Pat
     [
         ("serve", "serve"),
         ("serve --first-index .", "serve"),
-        ("mcp", "mcp"),
         ("lsp", "lsp"),
         ("status --engine elasticsearch", "elasticsearch"),
         ("search --engine elasticsearch words", "elasticsearch"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from treeline.search.live import LiveSearcher
     from treeline.search.settings import Settings
 
+__version__ = "0.2.0"
 __all__ = [
     "Index",
     "IndexMissing",

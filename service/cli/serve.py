@@ -62,7 +62,8 @@ def index_exists(settings: Settings) -> bool:
 def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     """Serve search to a coding agent (Model Context Protocol, stdio): the project of this folder, or an index."""
     from treeline.service.http import logs
-    from treeline.service.mcp.server import clean_standard_input, create_server
+    from treeline.service.mcp.protocol import serve_standard_streams
+    from treeline.service.mcp.server import create_server
 
     settings = settings_for(engine, name)
     settings = replace(
@@ -72,9 +73,7 @@ def mcp(engine: str | None, name: str, roots: tuple[str, ...]) -> None:
     )
     logs.configure(settings)
     follow = not name and settings.engine == "embedded" and f"{PREFIX}INDEX" not in os.environ
-    server = create_server(settings, follow=follow)
-    clean_standard_input()
-    server.run("stdio")
+    serve_standard_streams(create_server(settings, follow=follow))
 
 
 @click.command("lsp")

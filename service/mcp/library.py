@@ -15,6 +15,7 @@ from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
 from treeline.service.indexes import Indexes
 from treeline.service.mcp.indexing import allowed_folder, allowed_roots, index_folder
+from treeline.service.mcp.protocol import Reply
 from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, numbered_lines, render, skip_lines
 from treeline.service.present.text import visible
 from treeline.service.projects import SECRETS_HINT, local_path, refresh_project, settings_of
@@ -108,8 +109,8 @@ class Library:
         searcher: LiveSearcher,
         sources: Mapping[str, str] | None = None,
         **how: Any,
-    ) -> str:
-        """The list as text (`how`: see `render`).
+    ) -> Reply:
+        """The list as text and data (`how`: see `render`).
 
         Results of a project need no handles: `path:lines` is enough. Other results get handles, which are kept with
         their index. If several indexes were searched, `sources` maps a result's id to its index.
@@ -123,7 +124,8 @@ class Library:
                 self._handles.move_to_end(handle(item.function.id))
             while len(self._handles) > MOST_HANDLES:
                 self._handles.popitem(last=False)
-        return render(items, budget, opening=opening, handles=handles, **how)
+        page = render(items, budget, opening=opening, handles=handles, **how)
+        return Reply(page.text, page.data)
 
     def find(self, reference: str) -> tuple[Function, LiveSearcher]:
         """The function of a handle, id or name, and its index. An ambiguous name raises an error with the choices."""
@@ -142,7 +144,7 @@ class Library:
         narrower = ", with a longer name (Class.name), or ask search_code for the name with a repo"
         heading = f"{several.message}; ask again with one of these{narrower if several.more else ''}:"
         items = [Item(one) for one in several.functions]
-        return self.show(items, self.settings.mcp_tokens, heading, searcher=searcher, code=False)
+        return self.show(items, self.settings.mcp_tokens, heading, searcher=searcher, code=False).text
 
     def file(self, path: str) -> Path:
         """A file of the project searched last, or below an allowed folder."""

@@ -1,4 +1,4 @@
-"""Results as text for an agent: one headline each, then the lines that matter, within a token budget.
+"""Results for an agent, within a token budget: as text, one headline each, then the lines that matter; and as data.
 
 A headline is `path:first-last name: what it does`. Every line of code starts with its number or a bar, so code can
 never look like a headline.
@@ -10,7 +10,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from math import ceil
-from typing import BinaryIO
+from typing import BinaryIO, NotRequired, TypedDict
+
+import orjson
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
@@ -26,6 +28,7 @@ HANDLE_LENGTH = 8
 MIN_BUDGET = 100  # tokens; below it not even one headline would fit
 SUMMARY_LENGTH = 120
 LINE_LENGTH = 160  # a longer line is cut
+SCORE_DIGITS = 4
 FEWEST = 40  # characters; with less room, no code is shown
 PLAIN_KINDS = frozenset({"function", "method", "file", "section"})  # kinds that a headline need not name
 EMPTY_LINE = re.compile(r"[\s{}()\[\];,]*(end)?\s*")
@@ -41,11 +44,44 @@ READ_BYTES = 1 << 30  # of a file, in search of a line: half a second
 
 @frozen
 class Item:
-    """One item of a list: a function, a short note on why it is there, and what matches inside it."""
+    """One item of a list: a function, a short note on why it is there, what matches inside it, and its score."""
 
     function: Function
     note: str = ""
     members: tuple[Member, ...] = ()
+    score: float | None = None
+
+
+class ItemData(TypedDict):
+    """An item as data; what is empty is left out."""
+
+    path: str
+    name: str
+    kind: str
+    lines: NotRequired[list[int]]
+    repo: NotRequired[str]
+    handle: NotRequired[str]
+    score: NotRequired[float]
+    note: NotRequired[str]
+    about: NotRequired[str]
+    code: NotRequired[str]
+    depth: NotRequired[int]
+
+
+class ListData(TypedDict):
+    """A list as data: what is to be said about all of it, and its items, best first."""
+
+    notices: list[str]
+    results: list[ItemData]
+    next_offset: NotRequired[int]
+
+
+@frozen
+class Page:
+    """A list as text, and as data with the same items and lines."""
+
+    text: str
+    data: ListData
 
 
 def tokens(text: str) -> int:
@@ -75,6 +111,32 @@ def headline(item: Item, *, handles: bool = True) -> str:
     return visible(f"{first}{note}{f': {about}' if about else ''}".replace("\n", " "))
 
 
+def as_data(function: Function, *, handles: bool = False, **more: object) -> ItemData:
+    """A unit as data, with `more` about it. A program reads it, but many agents show it to their model as it is."""
+    fields = {
+        "path": function.path,
+        "name": function.func_name,
+        "kind": function.kind,
+        "lines": list(function.address.lines or ()),
+        "repo": function.repo if handles else "",
+        "handle": handle(function.id) if handles else "",
+        **more,
+    }
+    rows = {name: visible(one) if isinstance(one, str) else one for name, one in fields.items()}
+    return {name: one for name, one in rows.items() if one not in ("", [], None)}  # type: ignore[return-value]
+
+
+def data_within(data: ListData, budget: int) -> ListData:
+    """The data within `budget` tokens: without the last results' code, then without the last results."""
+    room = int(budget * CHARACTERS_PER_TOKEN) - len(orjson.dumps(data))
+    for one in reversed(data["results"]):
+        if room < 0:
+            room += len(orjson.dumps(one.pop("code", "")))
+    while room < 0 and len(data["results"]) > 1:
+        room += len(orjson.dumps(data["results"].pop()))
+    return data
+
+
 def inside(members: Sequence[Member], room: int) -> str:
     """The signature of each member with its line number, in at most `room` characters."""
     lines: list[str] = []
@@ -100,6 +162,8 @@ def excerpt(function: Function, room: int, words: frozenset[str] = frozenset(), 
     if len(head) + sum(len(row) + 1 for row in rows) <= room:
         return head + "\n".join(rows)
     room -= len(head) + len(closing)
+    if room < 0:
+        return ""
     picks: list[int] = []
     for at in _best_first(code, words):
         if (room := room - len(rows[at]) - 1) < 0:
@@ -156,7 +220,7 @@ def render(
     whole: bool = False,
     handles: bool = True,
     next_offset: int = 0,
-) -> str:
+) -> Page:
     """The list within `budget` tokens: every headline, and as much code as fits, from the top down.
 
     Each result may use half of the remaining room, so the first shows most. If not every headline fits, no code is
@@ -179,6 +243,7 @@ def render(
         closing = NEXT.format(next_offset - missing) if next_offset else NOT_LISTED.format(missing)
     room -= used + (len(closing) + 1 if closing else 0)
     blocks = [opening] if opening else []
+    results: list[ItemData] = []
     for number, (item, line) in enumerate(zip(items, headlines, strict=False), 1):
         share = room - 1 if number == len(items) else room // 2
         lines = ""
@@ -187,7 +252,14 @@ def render(
             lines = members or excerpt(item.function, share, words, whole=whole)
         room -= len(lines) + 1 if lines else 0
         blocks.append(f"{line}\n{lines}" if lines else line)
-    return "\n".join([*blocks, closing] if closing else blocks)
+        about = "" if item.function.kind == "section" else summary(item.function.docstring, SUMMARY_LENGTH)
+        score = None if item.score is None else round(item.score, SCORE_DIGITS)
+        more = {"score": score, "note": item.note, "about": about, "code": lines}
+        results.append(as_data(item.function, handles=handles, **more))
+    data: ListData = {"notices": opening.split("\n") if opening else [], "results": results}
+    if next_offset:
+        data["next_offset"] = next_offset - missing
+    return Page("\n".join([*blocks, closing] if closing else blocks), data_within(data, budget))
 
 
 def within_budget(lines: Sequence[str], budget: int) -> str:

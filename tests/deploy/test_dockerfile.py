@@ -99,7 +99,7 @@ def test_the_image_has_what_the_deep_models_run_on_and_nothing_larger() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "requirements.py"), extras]
     wanted = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
     names = {re.split(r"[<>=!\[ ]", line)[0] for line in wanted if line}
-    assert {"onnxruntime", "elasticsearch", "mcp"} <= names and not names & {"torch", "transformers"}
+    assert {"onnxruntime", "elasticsearch"} <= names and not names & {"torch", "transformers"}
 
 
 def test_the_image_keeps_every_grammar_that_a_language_loads(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What the documentation names exists: tests, files, settings, commands."""
 
-import asyncio
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -68,7 +67,7 @@ def test_the_page_on_agents_names_the_tools_and_what_they_take() -> None:
     text = (ROOT / "docs" / "how-to" / "agents.md").read_text(encoding="utf-8")
     section = text.partition("\n## The tools\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section, re.MULTILINE)
-    tools = asyncio.run(create_server(Settings()).list_tools())
+    tools = create_server(Settings()).tools
     assert {name: set(re.findall(r"`(\w+)`", takes)) for name, takes in rows} == {
-        tool.name: set(tool.input_schema["properties"]) for tool in tools
+        name: set(tool.arguments) for name, tool in tools.items()
     }

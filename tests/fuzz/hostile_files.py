@@ -7,7 +7,6 @@ it, and lists what is answered with 5xx or takes too much processor time. Anothe
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import resource
 import sys
@@ -21,8 +20,8 @@ from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
-from mcp.server.mcpserver.exceptions import ToolError
 
+from treeline.corpus.errors import TreelineError
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.parsers.registry import by_suffix, language_of, languages
 from treeline.ingest.pipeline import LoadOptions, load
@@ -191,7 +190,7 @@ def browse(app: Flask, files: list[Path], slowest: Slowest) -> int:
     return count
 
 
-async def use_tools(home: Path, files: list[Path], slowest: Slowest) -> int:
+def use_tools(home: Path, files: list[Path], slowest: Slowest) -> int:
     """Call the agents' tools on every file; returns the number of calls."""
     server = create_server(Settings(home=str(home), mcp_roots=str(home.parent / "hostile")))
     count = 0
@@ -206,8 +205,8 @@ async def use_tools(home: Path, files: list[Path], slowest: Slowest) -> int:
         for tool, arguments in calls:
             with slowest.timed(f"tool {tool}", file.name, ANSWER_SECONDS):
                 try:
-                    await server.call_tool(tool, arguments)
-                except ToolError as error:  # a sentence for the agent: no such line, no such unit
+                    server.call(tool, arguments)
+                except TreelineError as error:  # a sentence for the agent: no such line, no such unit
                     if "Traceback" in str(error):
                         slowest.faults.append(f"{tool} {file.name}: {error}")
             count += 1
@@ -221,7 +220,7 @@ def measure(folder: Path, seed: int = 0, per_language: int = PER_LANGUAGE) -> Sl
     highlight(files, slowest)
     app = create_app(Settings(home=str(home), rate_per_address=0, feedback=False))
     pages = browse(app, files, slowest)
-    tools = asyncio.run(use_tools(home, files, slowest))
+    tools = use_tools(home, files, slowest)
     app.extensions["treeline"].close()
     print(f"{len(files)} files in {len(languages())} languages: {pages:,} pages, {tools:,} calls of tools")
     return slowest

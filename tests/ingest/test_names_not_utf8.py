@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import anyio
 import pytest
 
 from tests.ingest.loading import functions, loaded
@@ -83,7 +82,7 @@ def test_agents_and_editors_are_answered(root: Path, tmp_path: Path, monkeypatch
     server = create_server(settings, follow=True)
 
     def call(name: str, **arguments: object) -> str:
-        return str(anyio.run(lambda: server.call_tool(name, arguments)))
+        return str(server.call(name, arguments))
 
     assert "brew_coffee" in call("search_code", query="brew the coffee")
     assert "brew_coffee" in call("outline", file=READABLE[0])

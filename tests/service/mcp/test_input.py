@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.search.small_index import small_store
-from treeline.service.mcp.server import without_lone_surrogates
+from treeline.service.mcp.protocol import without_lone_surrogates
 
 
 @pytest.mark.parametrize(

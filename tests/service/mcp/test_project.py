@@ -9,11 +9,11 @@ from time import monotonic
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, TextContent
+from mcp_types import TextContent
 
 from tests.ingest.loading import project
 from tests.ingest.test_history import commit, git
+from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest import history as histories
 from treeline.ingest.project import projects
@@ -43,15 +43,7 @@ def call(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Call a tool of a server that runs in the project."""
     server = create_server(Settings(home=str(tmp_path / "home"), encoder="none"), follow=True)
 
-    def called(name: str, **arguments: object) -> str:
-        async def ask() -> str:
-            result = await server.call_tool(name, arguments)
-            assert isinstance(result, CallToolResult)
-            return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
-
-        return anyio.run(ask)
-
-    return called
+    return lambda name, **arguments: server.call(name, arguments).text
 
 
 def test_a_question_indexes_and_refreshes_the_project(call: Call, root: Path) -> None:
@@ -67,7 +59,7 @@ def test_a_folder_as_repo_is_another_project(call: Call, root: Path) -> None:
     other = project(root / "vendor-zoo", {"zoo.py": 'def feed_lions(zoo):\n    """Feed the lions."""\n'})
     (other / ".git").mkdir()
     assert "feed_lions" in call("search_code", query="feed the lions", repo=str(other))
-    with pytest.raises(ToolError, match="outside the allowed folders"):
+    with pytest.raises(InputError, match="outside the allowed folders"):
         call("search_code", query="x", repo=str(root.parent))
 
 
@@ -88,7 +80,7 @@ def test_commits_are_found_by_what_they_are_about(call: Call, root: Path, monkey
     )
     assert "Send receipts by mail" in call("search_history", file="shop/cart.go")
     assert call("search_history", query="zebra") == "No commit is about that."
-    with pytest.raises(ToolError, match="a query or a file"):
+    with pytest.raises(InputError, match="a query or a file"):
         call("search_history")
 
 
@@ -103,10 +95,10 @@ def test_a_file_is_outlined_and_read_within_the_project(call: Call, root: Path) 
     assert call("read_lines", file="shop/mail.py", first=2, last=2) == "    2     def send_receipt(self, to):"
     assert "has no line 99" in call("read_lines", file="shop/mail.py", first=99)
     (root.parent / "secret.txt").write_text("secret", encoding="utf-8")
-    with pytest.raises(ToolError, match="outside the allowed folders"):
+    with pytest.raises(InputError, match="outside the allowed folders"):
         call("read_lines", file="../secret.txt")
     (root / "link.txt").symlink_to(root.parent / "secret.txt")
-    with pytest.raises(ToolError, match="outside the allowed folders"):
+    with pytest.raises(InputError, match="outside the allowed folders"):
         call("read_lines", file="link.txt")
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +14,6 @@ from time import sleep
 
 import pytest
 from mcp import Client, StdioServerParameters
-from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
 from tests.encoder.pair_model import write_model
@@ -130,6 +130,39 @@ def test_the_tools_are_there_and_say_which_of_them_only_read(home: Path) -> None
         assert "never as instructions" in (client.instructions or "")
 
     converse(home, talk)
+
+
+def test_an_answer_is_text_and_the_same_as_data(home: Path) -> None:
+    async def talk(client: Client) -> None:
+        answer = await client.call_tool("search_code", {"query": "merge the tree wiht care", "k": 3})
+        data = answer.structured_content
+        assert isinstance(data, dict)
+        [first, *_] = data["results"]
+        assert data["notices"] == text(answer).split("\n[")[0].splitlines() and data["next_offset"] == 3
+        place = f"{first['path']}:{first['lines'][0]}-{first['lines'][1]}"
+        assert f"[{first['handle']}] {first['repo']} {place} {first['name']}" in text(answer)
+        assert first["code"] in text(answer) and first["kind"] == "function" and 0 < first["score"] < 2
+        whole = await client.call_tool("get_function", {"function": first["handle"]})
+        assert whole.structured_content["results"][0]["code"] in text(whole)
+        unknown = await client.call_tool("search_code", {"query": "x", "kind": "nonsense"})
+        assert unknown.structured_content == {"notices": text(unknown).splitlines(), "results": []}
+
+    converse(home, talk)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
+def test_every_version_of_the_protocol_is_spoken(home: Path, mode: str) -> None:
+    environment = {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default", "PATH": os.environ["PATH"]}
+    command = ["-m", "treeline.service.cli", "mcp"]
+    server = StdioServerParameters(command=sys.executable, args=command, env=environment)
+
+    async def talk() -> None:
+        async with Client(server, mode=mode, read_timeout_seconds=240) as client:
+            assert client.protocol_version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
+            assert len((await client.list_tools()).tools) > 8
+            assert "merge_tree" in text(await client.call_tool("search_code", {"query": "merge the tree"}))
+
+    asyncio.run(talk())
 
 
 def test_an_agent_searches_reads_and_follows_what_it_found(home: Path) -> None:
@@ -270,9 +303,8 @@ def test_the_best_quality_has_a_model_read_the_first_results(
 
     def listed(**how: str) -> list[str]:
         server = create_server(settings, searcher)
-        found = asyncio.run(server.call_tool("search_code", {"query": "sort or close a list", "code": False, **how}))
-        assert isinstance(found, CallToolResult)
-        lines = text(found).splitlines()
+        found = server.call("search_code", {"query": "sort or close a list", "code": False, **how})
+        lines = found.text.splitlines()
         return [line.split()[3].rstrip(":") for line in lines if line.startswith("[")]
 
     def wanted(quality: str) -> list[str]:
@@ -303,17 +335,17 @@ WRONG: tuple[tuple[str, dict[str, object], str], ...] = (
     (
         "search_code",
         {"query": "x", "mode": "magic"},
-        "mode: input should be 'hybrid', 'keyword' or 'dense', not",
+        "mode must be 'hybrid' or 'keyword' or 'dense', not 'magic'",
     ),
-    ("search_code", {"query": "x", "quality": "good"}, "quality: input should be 'fast' or 'best', not 'good'"),
-    ("search_code", {"query": "x", "k": 99}, "k: input should be less than or equal to 50, not '99'"),
-    ("search_code", {"query": "x", "k": "many"}, "k: input should be a valid integer"),
-    (
-        "search_code",
-        {"query": "x", "max_tokens": 99},
-        "max_tokens: input should be greater than or equal to 100",
-    ),
-    ("search_code", {}, "query: field required"),
+    ("search_code", {"query": "x", "quality": "good"}, "quality must be 'fast' or 'best', not 'good'"),
+    ("search_code", {"query": "x", "k": 99}, "k must be between 1 and 50, not 99"),
+    ("search_code", {"query": "x", "k": "many"}, "k must be of type integer, not 'many'"),
+    ("search_code", {"query": "x", "k": 2.5}, "k must be of type integer, not 2.5"),
+    ("search_code", {"query": "x", "k": True}, "k must be of type integer, not True"),
+    ("search_code", {"query": "x", "max_tokens": 99}, "max_tokens must be between 100 and 50,000, not 99"),
+    ("search_code", {"query": 7}, "query must be of type string, not 7"),
+    ("read_lines", {"file": "x", "first": 0}, "first must be 1 or more, not 0"),
+    ("search_code", {}, "search_code needs query"),
     ("search_code", {"query": ""}, "empty"),
     ("search_code", {"query": "x" * 100_001}, "characters"),
     ("search_code", {"query": "x", "repository": "y"}, "it takes query, k"),
@@ -433,17 +465,17 @@ def test_several_indexes_are_asked_at_once_and_followed(tmp_path: Path) -> None:
         load(EmbeddedStore(tmp_path), name, [open_source(str(folder))], LoadOptions(work=tmp_path / ".loading"))
     server = create_server(Settings(home=str(tmp_path), index="shop", indexes="zoo"))
 
-    async def called(name: str, **arguments: object) -> str:
-        result = await server.call_tool(name, arguments)
-        assert isinstance(result, CallToolResult)
-        return text(result)
+    found = server.call("search_code", {"query": "feed the lions", "index": "all", "kind": "function"}).text
+    assert "zoo main.py:1-3 feed_lions" in found.splitlines()[0] and "send_receipt" in found
+    assert "feed_one" in server.call("find_callees", {"function": found[1:9]}).text
+    with pytest.raises(InputError, match="no index 'farm' is served here"):
+        server.call("search_code", {"query": "x", "index": "farm"})
 
-    async def talk() -> None:
-        found = await called("search_code", query="feed the lions", index="all", kind="function")
-        assert "zoo main.py:1-3 feed_lions" in found.splitlines()[0] and "send_receipt" in found
-        handle = found[1:9]
-        assert "feed_one" in await called("find_callees", function=handle)
-        with pytest.raises(ToolError, match="no index 'farm' is served here"):
-            await called("search_code", query="x", index="farm")
 
-    asyncio.run(talk())
+def test_the_agents_server_starts_with_what_a_question_needs() -> None:
+    check = (
+        "import sys, treeline.service.mcp.server\n"
+        "print([name for name in ('mcp', 'pydantic', 'rich', 'asyncio', 'flask') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
