@@ -88,14 +88,16 @@ class Server:
 
         return add
 
-    def call(self, name: str, sent: Mapping[str, Any]) -> Reply:
+    def call(self, name: str, values: Mapping[str, Any]) -> Reply:
         """Call a tool with the arguments that an agent sent; wrong ones raise `InputError`."""
         tool = self.tools[name]
-        if unknown := sorted(sent.keys() - tool.arguments.keys()):
+        if unknown := sorted(values.keys() - tool.arguments.keys()):
             raise InputError(f"{name} does not take {', '.join(unknown)}; it takes {', '.join(tool.arguments)}")
-        if missing := [one for one, argument in tool.arguments.items() if argument.required and sent.get(one) is None]:
+        if missing := [
+            one for one, argument in tool.arguments.items() if argument.is_required and values.get(one) is None
+        ]:
             raise InputError(f"{name} needs {', '.join(missing)}")
-        reply = tool.function(**{one: argument.value(sent.get(one)) for one, argument in tool.arguments.items()})
+        reply = tool.function(**{one: argument.check(values.get(one)) for one, argument in tool.arguments.items()})
         return Reply(reply) if isinstance(reply, str) else reply
 
     def answer(self, message: Any) -> dict[str, Any] | None:
@@ -128,9 +130,9 @@ class Server:
         newest = {"resultType": "complete"} if version == STATELESS else {}
         hints = CACHE_HINTS if newest else {}
         if method == "initialize":
-            asked = params.get("protocolVersion")
-            chosen = asked if asked in HANDSHAKE else HANDSHAKE[-1]
-            return {"protocolVersion": chosen, "serverInfo": self._about} | self._capabilities
+            choice = params.get("protocolVersion")
+            choice = choice if choice in HANDSHAKE else HANDSHAKE[-1]
+            return {"protocolVersion": choice, "serverInfo": self._about} | self._capabilities
         if method == "server/discover":
             about = {"_meta": {"io.modelcontextprotocol/serverInfo": self._about}}
             return newest | hints | about | {"supportedVersions": [STATELESS]} | self._capabilities
@@ -146,12 +148,12 @@ class Server:
     def _capabilities(self) -> dict[str, Any]:
         return {"capabilities": {"tools": {}}, "instructions": self._instructions}
 
-    def _call(self, name: Any, sent: Any) -> dict[str, Any]:
+    def _call(self, name: Any, values: Any) -> dict[str, Any]:
         """The result of a tool. An error is a result too: the agent reads it and can act on it."""
-        if name not in self.tools or not isinstance(sent, dict):
+        if name not in self.tools or not isinstance(values, dict):
             raise ProtocolError(INVALID_PARAMS, f"tools/call needs a name of: {', '.join(self.tools)}, and arguments")
         try:
-            text, data = self.call(name, sent)
+            text, data = self.call(name, values)
         except TreelineError as error:
             return _content(str(error), is_error=True)
         except Exception:

@@ -34,50 +34,44 @@ class Argument(NamedTuple):
     default: Any
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         return self.default is inspect.Parameter.empty
 
     @property
     def schema(self) -> dict[str, Any]:
-        bounds = {"minimum": self.about.least, "maximum": self.about.most}
-        default = {} if self.required else {"default": self.default}
-        description = {"description": self.about.description} if self.about.description else {}
-        return (
-            description
-            | schema_of(self.hint)
-            | {name: one for name, one in bounds.items() if one is not None}
-            | default
-        )
+        about, default = self.about, None if self.is_required else self.default
+        optional = {"minimum": about.least, "maximum": about.most, "default": default, "description": about.description}
+        return schema_of(self.hint) | {name: one for name, one in optional.items() if one not in (None, "")}
 
-    def value(self, sent: Any) -> Any:
-        """The value that an agent sent, or the default; agents also send numbers as text, and null for nothing."""
-        if sent is None and not self.required:
+    def check(self, value: Any) -> Any:
+        """The value that an agent sends, or the default; agents also send numbers as text, and null for nothing."""
+        if value is None and not self.is_required:
             return self.default
         if get_origin(self.hint) is Literal:
             choices = get_args(self.hint)
-            if sent not in choices:
-                self._refuse(f"must be {' or '.join(map(repr, choices))}", sent)
-            return sent
-        if self.hint is bool and isinstance(sent, str):
-            sent = WORDS.get(sent.lower(), sent)
-        if self.hint is int and isinstance(sent, str | float) and not isinstance(sent, bool):
-            sent = _whole(sent)
-        if type(sent) is not self.hint:
-            self._refuse(f"must be of type {TYPES[self.hint]}", sent)
+            if value not in choices:
+                self._refuse(f"must be {' or '.join(map(repr, choices))}", value)
+            return value
+        if self.hint is bool and isinstance(value, str):
+            value = WORDS.get(value.lower(), value)
+        if self.hint is int and isinstance(value, str | float) and not isinstance(value, bool):
+            value = _whole(value)
+        if type(value) is not self.hint:
+            self._refuse(f"must be of type {TYPES[self.hint]}", value)
         least, most = self.about.least, self.about.most
-        if (least is not None and sent < least) or (most is not None and sent > most):
-            self._refuse(f"must be between {least:,} and {most:,}" if most else f"must be {least} or more", sent)
-        return sent
+        if (least is not None and value < least) or (most is not None and value > most):
+            self._refuse(f"must be between {least:,} and {most:,}" if most else f"must be {least} or more", value)
+        return value
 
-    def _refuse(self, why: str, sent: Any) -> None:
-        raise InputError(f"{self.name} {why}, not {repr(sent)[:LONGEST]}")
+    def _refuse(self, why: str, value: Any) -> None:
+        raise InputError(f"{self.name} {why}, not {repr(value)[:LONGEST]}")
 
 
-def _whole(sent: str | float) -> Any:
+def _whole(value: str | float) -> Any:
     try:
-        return int(sent) if int(sent) == float(sent) else sent
+        return int(value) if int(value) == float(value) else value
     except (ValueError, OverflowError):
-        return sent
+        return value
 
 
 def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
@@ -93,9 +87,9 @@ def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
 
 
 def input_schema(arguments: Mapping[str, Argument]) -> dict[str, Any]:
-    required = [name for name, argument in arguments.items() if argument.required]
     properties = {name: argument.schema for name, argument in arguments.items()}
-    return {"type": "object", "properties": properties} | ({"required": required} if required else {})
+    needs = [name for name, argument in arguments.items() if argument.is_required]
+    return {"type": "object", "properties": properties} | ({"required": needs} if needs else {})
 
 
 def schema_of(hint: Any) -> dict[str, Any]:
