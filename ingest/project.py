@@ -104,6 +104,11 @@ class Refreshed:
         name = self.project.name
         if self.is_busy:
             return f"{name}: another process is refreshing it; answering from the index as it is"
+        if not self.files and not self.changes:
+            skips = ", ".join(f"{count:,} × {reason}" for reason, count in self.skipped.items())
+            return (
+                f"{name}: no file in {self.project.root} is code or text to search{skips and f' (left out: {skips})'}"
+            )
         limit = f"; more than {MAX_FILES:,} files: the rest is left out" if self.truncated else ""
         if self.rebuilt_with:
             again = f"indexed {counted(self.files, 'file')} again with encoder {self.rebuilt_with}"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from treeline.corpus.errors import TreelineError, missing_extra
-from treeline.service.cli.options import LazyGroup, echo
+from treeline.corpus.errors import InputError, TreelineError, missing_extra
+from treeline.service.cli.options import LazyGroup, echo, echo_json
 
 # Each command's location and line of help. `eval` is named as text, because the service may not import that room.
 COMMANDS = {
@@ -119,14 +119,14 @@ def _run(command: click.Command | None) -> int:
         click.echo(error.format_message())
         return 2
     except click.ClickException as error:
-        return _say(error.format_message().rstrip("."), _help_of(error), error.exit_code)
+        return _say(error.format_message().rstrip("."), _help_of(error), error.exit_code, InputError.code)
     except ModuleNotFoundError as error:
         missing = missing_extra(error)
         if missing is None:
             raise
-        return _say(missing.message, missing.hint, missing.exit_code)
+        return _say(missing.message, missing.hint, missing.exit_code, missing.code)
     except TreelineError as error:
-        return _say(error.message, error.hint, error.exit_code)
+        return _say(error.message, error.hint, error.exit_code, error.code)
     except (KeyboardInterrupt, click.Abort) as error:
         return _say("interrupted", str(error.__cause__ or ""), CTRL_C_EXIT_CODE)
     except (BrokenPipeError, SystemExit) as error:  # click and rich turn the first into the second
@@ -152,10 +152,15 @@ def _nobody_reads(output: int) -> bool:
     return True
 
 
-def _say(message: str, hint: str, code: int) -> int:
+def _say(message: str, hint: str, exit_code: int, code: str = TreelineError.code) -> int:
+    """Print an error; on standard output in the shape of the API's where JSON is asked for."""
+    if "--json" in sys.argv[1:] and sys.argv[1:2] != ["eval"]:  # there it names a file
+        with suppress(OSError):  # nobody reads, or the disk is full
+            echo_json({"error": {"code": code, "message": message, "hint": hint}})
+        return exit_code
     line = " ".join(f"{message} ({hint})".split()) if hint else " ".join(message.split())
     echo(f"treeline: {line}", err=True)
-    return code
+    return exit_code
 
 
 def _help_of(error: click.ClickException) -> str:

@@ -1,20 +1,61 @@
-"""Printing for a person on a terminal, with colours, and for other programs."""
+"""Printing for a person on a terminal, with colours and a pager, and for other programs."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import signal
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from typing import Any
 
 import click
 
 from treeline.search.occurrences import Line
+from treeline.service.cli.options import Command
 from treeline.service.present.text import visible
 
 
 def is_for_a_person() -> bool:
     """Whether a person reads the output, and no other program."""
     return sys.stdout.isatty()
+
+
+class _Page(TextIOWrapper):
+    """The input of a pager, which shows a terminal what it gets."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def pager(*, wanted: bool = True) -> Iterator[None]:
+    """Show what is printed in the user's pager, as git does: `PAGER`, else `less`, which leaves a short text alone."""
+    command = shlex.split(os.environ.get("PAGER", "less"))
+    plain = command[:1] in ([], ["cat"]) or os.environ.get("TERM") == "dumb"
+    if not wanted or plain or not is_for_a_person() or not shutil.which(command[0]):
+        yield
+        return
+    environment = {"LESS": "FRX", **os.environ}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
+        assert process.stdin is not None
+        terminal, sys.stdout = sys.stdout, _Page(process.stdin, encoding="utf-8", errors="replace")
+        try:
+            with suppress(BrokenPipeError):  # left before the end
+                yield
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
+            with suppress(BrokenPipeError):
+                sys.stdout.close()
+            sys.stdout = terminal
+
+
+def pager_option(command: Command) -> Command:
+    return click.option("--no-pager", is_flag=True, help="Don't show long answers in a pager.")(command)
 
 
 def say(text: str = "", **style: Any) -> None:

@@ -24,6 +24,10 @@ ZSH_HINT = "add to ~/.zshrc: fpath+=(~/.local/share/zsh/site-functions); autoloa
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
 def outline(file: Path, as_json: bool) -> None:
     """Show what FILE defines: line, kind and name of every unit, indented by nesting."""
+    show_outline(file, as_json=as_json)
+
+
+def show_outline(file: Path, *, as_json: bool) -> None:
     from treeline.service.projects import outline_of
 
     units = outline_of(file)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.query import Query
-from treeline.service.cli.lines import is_for_a_person
+from treeline.service.cli.lines import is_for_a_person, pager, pager_option
 from treeline.service.cli.occurrences import Listing, is_exact, list_occurrences, occurrence_options
 from treeline.service.cli.options import (
     Command,
@@ -74,6 +75,7 @@ class Search(StrictCommand):
 @click.option("--global", "everywhere", is_flag=True, help="Search every index; projects are refreshed first.")
 @search_options
 @occurrence_options
+@pager_option
 @click.option("--full", is_flag=True, help="Show whole code instead of the first lines.")
 @json_option
 def search(
@@ -83,6 +85,7 @@ def search(
     everywhere: bool,
     full: bool,
     as_json: bool,
+    no_pager: bool,
     **switches: Any,
 ) -> int:
     """Find code by what it does: treeline how are cookies signed
@@ -95,9 +98,6 @@ def search(
     and exact text in quotes. A long text, such as an issue or a log, is read from standard input:
     treeline < issue.md. Exits with 0 if something was found, 1 if not, 2 after an error.
     """
-    from treeline.search.live import open_searcher
-    from treeline.service.cli.files import IndexFiles
-
     if everywhere and name:
         raise InputError("--global and --name cannot be combined")
     listing = Listing.take(switches)
@@ -108,10 +108,15 @@ def search(
     if listing or (to_a_program and is_exact(query.text)):
         if everywhere:
             raise InputError("--global has no list of all occurrences", "choose an index with --name")
-        return list_occurrences(query.text, query.filters, where, listing, as_json=as_json)
+        with pager(wanted=not (no_pager or as_json)):
+            return list_occurrences(query.text, query.filters, where, listing, as_json=as_json)
+    from treeline.search.live import open_searcher
+    from treeline.service.cli.files import IndexFiles
+
     if everywhere:
         answer, info = search_everywhere(query, settings)
-        return show_found(answer, info, IndexFiles(), lambda: None, explain=explain, full=full, as_json=as_json)
+        with pager(wanted=not (no_pager or as_json)):
+            return show_found(answer, info, IndexFiles(), lambda: None, explain=explain, full=full, as_json=as_json)
     with closing(open_searcher(settings, once=True)) as searcher:
 
         def clusters() -> CorpusClusters | None:
@@ -123,7 +128,8 @@ def search(
             prepare_tfidf(searcher)
         answer, info = searcher.search(query), searcher.info
         files = IndexFiles(root, lambda: searcher.texts)
-        return show_found(answer, info, files, clusters, explain=explain, full=full, as_json=as_json)
+        with pager(wanted=not (no_pager or as_json)):
+            return show_found(answer, info, files, clusters, explain=explain, full=full, as_json=as_json)
 
 
 def piped_text(most: int) -> str:
@@ -228,14 +234,23 @@ def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_pref
 
 @click.command("show", cls=StrictCommand)
 @function_argument
-def show(function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool) -> None:
-    """Show one definition whole, with its callers and callees.
+@pager_option
+def show(
+    function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool, no_pager: bool
+) -> None:
+    """Show one definition whole, with its callers and callees; of a file, what it defines.
 
-    FUNCTION is a name (`load`, `Session.request`, `json.loads`), a line (`path:12`), or an id.
+    FUNCTION is a name (`load`, `Session.request`, `json.loads`), a line (`path:12`), an id, or a file.
     """
     from treeline.search.live import open_searcher
 
-    with closing(open_searcher(target_settings(engine, name), once=True)) as searcher:
+    settings, root = target(engine, name)
+    if file := file_called(function, root):
+        from treeline.service.cli.project import show_outline
+
+        with pager(wanted=not (no_pager or as_json)):
+            return show_outline(file, as_json=as_json)
+    with closing(open_searcher(settings, once=True)) as searcher:
         unit = choose_function(searcher, function, repo, path_prefix)
         callers, callees = searcher.callers(unit.id), searcher.callees(unit.id)
         text_calls = searcher.unresolved_calls(unit)
@@ -245,10 +260,20 @@ def show(function: str, repo: str, path_prefix: str, engine: str | None, name: s
         function_fields = FunctionBody.of(unit).model_dump(exclude_unset=True)
         body = ShowBody.model_validate(function_fields | calls(callers, text_calls, callees))
         click.echo(body.json_bytes(indent=True))
-    else:
-        from treeline.service.cli.text import show_function
+        return None
+    from treeline.service.cli.text import show_function
 
+    with pager(wanted=not no_pager):
         show_function(unit, callers, text_calls, callees)
+    return None
+
+
+def file_called(name: str, root: Path | None) -> Path | None:
+    """The file of this path from here, or from the top of the project."""
+    from treeline.service.projects import local_path
+
+    files = (local_path(name, folder) for folder in (None, root) if "/" in name or "." in name)
+    return next((file for file in files if file.is_file()), None)
 
 
 @click.command("similar", cls=StrictCommand)

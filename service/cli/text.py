@@ -83,7 +83,8 @@ def _notes(answer: Answer, info: IndexInfo) -> Iterator[str]:
     if answer.total and not answer.results:
         yield f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all"
     elif not answer.results and not answer.hints:
-        yield f"nothing found in index {info.name!r} ({counted(info.functions, 'unit')}{_filter_note(answer)})"
+        name = PROJECT_SUFFIX.sub("", info.name)
+        yield f"nothing found in index {name!r} ({counted(info.functions, 'unit')}{_filter_note(answer)})"
     yield from filter(None, (*answer.hints, answer.no_match))
 
 

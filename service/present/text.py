@@ -6,14 +6,16 @@ import re
 import time
 import unicodedata
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from markupsafe import Markup, escape
 
 from treeline.corpus.counting import counted
-from treeline.graph.history import Commit
-from treeline.search.relatives import Neighbour
-from treeline.search.structural_answer import first_named
+
+if TYPE_CHECKING:  # numpy takes longer to import than a file to be searched
+    from treeline.graph.history import Commit
+    from treeline.search.relatives import Neighbour
 
 # Controls except tab and newline, bidirectional controls, zero-width and other invisible characters.
 INVISIBLE = re.compile(
@@ -113,6 +115,8 @@ def _without_directive(text: str) -> str:
 
 def describe_neighbours(neighbours: Sequence[Neighbour], *, by_name: bool = False) -> str:
     """`2 functions, also the top level of main.py`; with `by_name`, `2 functions (pay, refund), also …` or ''."""
+    from treeline.search.structural_answer import first_named
+
     functions = distinct_functions(neighbours)
     names = f" ({first_named([each.name for each in neighbours if each.id])})" if by_name else ""
     others = first_named([location(each) for each in neighbours if not each.id])

@@ -66,10 +66,10 @@ def treeline(
     )
 
 
-def on_terminal(home: Path, *arguments: str, **colours: str) -> str:
+def on_terminal(home: Path, *arguments: str, **others: str) -> str:
     """The screen of a person who asks."""
-    environment = os.environ | {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default", "NO_COLOR": "1"} | colours
-    return run_command_line(arguments, environment, ROOT, terminal=True).stdout
+    environment = os.environ | {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default", "NO_COLOR": "1"}
+    return run_command_line(arguments, environment | {"PAGER": "cat"} | others, ROOT, terminal=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -437,6 +437,30 @@ def test_a_key_file_in_no_folder_is_a_failure_in_one_line(home: Path) -> None:
     done = treeline(home, "keys", "create", "ci", TREELINE_KEY_FILE="/dev/null/keys.json")
     assert "/dev/null" in only_line(done)
     assert done.returncode == 1
+
+
+def test_an_error_is_json_where_json_is_asked_for(home: Path) -> None:
+    refused = treeline(home, "search", "--json", "/(a/")
+    assert (refused.returncode, refused.stderr) == (2, "")
+    error = json.loads(refused.stdout)["error"]
+    assert error["code"] == "bad_input" and error["message"].startswith("/(a/ is no regular expression")
+    usage = treeline(home, "show", "--json")
+    assert (usage.returncode, json.loads(usage.stdout)["error"]["hint"]) == (2, "see treeline show --help")
+
+
+def test_a_terminal_gets_long_answers_in_the_pager_and_leaving_it_early_is_no_error(home: Path) -> None:
+    shown = on_terminal(home, "search", "convert int to string", PAGER="sed s/^/paged:/")
+    assert shown.startswith("paged: 1. number_to_text")
+    assert on_terminal(home, "search", "--no-pager", "int", PAGER="sed s/^/paged:/").startswith(" 1. number_to_text")
+    assert on_terminal(home, "show", "shout", PAGER="true") == ""
+    assert on_terminal(home, "show", "shout", PAGER="nothere").startswith("shout  demo  ")
+
+
+@pytest.mark.parametrize("width", ["40", "20"])
+def test_a_narrow_terminal_gets_no_line_that_is_too_long(home: Path, width: str) -> None:
+    shown = on_terminal(home, "search", "read json file", COLUMNS=width)
+    code = [line for line in shown.split("\n") if re.match(r" +\d+[:-] ", line)]
+    assert code and max(map(len, code)) <= max(int(width), 27)
 
 
 def in_bash(home: Path, command: str) -> subprocess.CompletedProcess[str]:

@@ -348,3 +348,15 @@ def test_many_files_are_searched_side_by_side_in_the_same_order(folder: Path, mo
     alone = ask("--all", "x =")[1].stdout
     monkeypatch.setattr(occurrences, "SIDE_BY_SIDE", 1)
     assert ask("--all", "x =")[1].stdout == alone and alone.count("\n") == 9
+
+
+def test_show_of_a_file_is_its_outline_and_an_empty_folder_is_called_empty(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ask("show", "shop/mail.py")[1].stdout == ask("outline", "shop/mail.py")[1].stdout != ""
+    empty = folder.parent / "empty"
+    (empty / ".git").mkdir(parents=True)
+    monkeypatch.chdir(empty)
+    code, said = ask("add up the cart")
+    assert code == 1 and said.stderr.startswith(f"treeline: empty: no file in {empty} is code or text to search (")
+    assert "nothing found in index 'empty' (0 units)" in said.stderr
