@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Self
 
@@ -89,6 +90,19 @@ def _close(top: Path) -> None:
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & ~PRIVATE)
 
 
+@contextmanager
+def fleeting() -> Iterator[None]:
+    """Sync nothing that this thread writes: an index for one answer need not survive a crash."""
+    token = _is_fleeting.set(True)
+    try:
+        yield
+    finally:
+        _is_fleeting.reset(token)
+
+
+_is_fleeting = ContextVar("fleeting", default=False)
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a crash leaves the old content or all of the new."""
     temporary = path.with_name(f".{path.name}.new")
@@ -101,11 +115,14 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def sync(file: IO[bytes]) -> None:
     file.flush()
-    os.fsync(file.fileno())
+    if not _is_fleeting.get():
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
     """Make the folder's entries (new names, renames) durable."""
+    if _is_fleeting.get():
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

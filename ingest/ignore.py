@@ -118,7 +118,7 @@ def is_generated(source: bytes) -> bool:
 class _Pattern:
     """One line of an ignore file."""
 
-    __slots__ = ("anchored", "folders_only", "negated", "segments")
+    __slots__ = ("anchored", "folders_only", "negated", "segments", "top")
 
     def __init__(self, line: str) -> None:
         self.negated = line.startswith("!")
@@ -127,6 +127,9 @@ class _Pattern:
         line = line.rstrip("/")
         self.anchored = "/" in line
         self.segments = tuple(map(_segment, line.lstrip("/").split("/")))
+        first = self.segments[0]
+        self.top = first if self.anchored and isinstance(first, str) else ""
+        """The folder or file that every path it matches begins with."""
 
     def match(self, parts: Sequence[str]) -> bool:
         if not self.anchored:
@@ -182,6 +185,11 @@ class _Patterns:
             if (pattern := _parse(line)) is not None:
                 self._add(pattern, line)
         self._other.reverse()
+        self._anchored = [(number, pattern) for number, pattern in self._other if pattern.anchored]
+        globs = [one.segments[0] for _, one in self._other if not one.anchored]
+        # Most names match none of these: one expression says so.
+        self._globs = re.compile("|".join(one.pattern for one in globs if isinstance(one, re.Pattern)) or r"(?!)")
+        self._always = len(globs) > sum(isinstance(one, re.Pattern) for one in globs)  # `**`
 
     def __len__(self) -> int:
         return len(self._negated)
@@ -208,9 +216,11 @@ class _Patterns:
             best = max(best, self._suffix.get(f".{name.rpartition('.')[2]}" if "." in name else "", -1))
         if self._other:
             parts = path.split("/")
-            for number, pattern in self._other:
+            for number, pattern in self._other if self._always or self._globs.match(name) else self._anchored:
                 if number < best:
                     break
+                if pattern.top and pattern.top != parts[0]:
+                    continue
                 if (is_folder or not pattern.folders_only) and pattern.match(parts):
                     best = number
                     break
@@ -256,5 +266,5 @@ class IgnoreRules:
 
 def ignore_text(top: Path, relative: str) -> str:
     """The text of an ignore file on disk; nothing when there is none."""
-    content = read_plain(top / relative, MAX_IGNORE_BYTES)
+    content = read_plain(f"{top}/{relative}", MAX_IGNORE_BYTES)
     return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""

@@ -88,6 +88,8 @@ def write_rejects(path: Path, problems: Iterable[Problem]) -> None:
 # A batch for a worker: large enough to pay for the transfer and the matrix products, small enough for flat memory.
 BATCH_BYTES = 400_000
 BATCH_CHUNKS = 64
+# A small load is divided further, so that all processors have their share.
+SMALLEST_BATCH, BATCHES = 50_000, 20
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ class Reader:
     """Receives the problems of files that are not read now."""
     keys: set[str] = field(default_factory=set)
     units: Counter[str] = field(default_factory=Counter)
+    batch_bytes: int = BATCH_BYTES
     _repeats: Counter[str] = field(default_factory=Counter)
 
     def batches(self) -> Iterator[list[Task]]:
@@ -114,7 +117,7 @@ class Reader:
                 for item in self._items(source.name, unit):
                     items.append(item)
                     size += item.chunk.size if item.chunk else 0
-                    if size >= BATCH_BYTES or len(items) >= BATCH_CHUNKS:
+                    if size >= self.batch_bytes or len(items) >= BATCH_CHUNKS:
                         yield items
                         items, size = [], 0
         if items:
@@ -249,6 +252,7 @@ class _Load:
         with self._generation() as generation, Workers(count, self.start.light_encoders(), here) as workers:
             self._keep_other_sources(generation)
             reading = Reader(self.sources, before, self.after, generation, self.clock, self._advance, self._be_strict)
+            reading.batch_bytes = min(BATCH_BYTES, max(SMALLEST_BATCH, self.bytes_total // BATCHES))
             self._load(reading, generation, workers, count + SPARE_BATCHES)
             reading.units["removed"] = len(before.entries.keys() - self.after.entries.keys())
             may_empty = self.options.may_empty or bool(self.options.remove)

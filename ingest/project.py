@@ -28,7 +28,17 @@ from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
 from treeline.graph.history import history_file
 from treeline.ingest import history
-from treeline.ingest.source import Listing, Progress, ReadOptions, Stamp, is_own, no_progress, readable, skip_reason
+from treeline.ingest.source import (
+    MAX_SOURCE_FILES,
+    Listing,
+    Progress,
+    ReadOptions,
+    Stamp,
+    is_own,
+    no_progress,
+    readable,
+    skip_reason,
+)
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -38,8 +48,8 @@ if TYPE_CHECKING:
 FOLDER = ".projects"
 LOADING = ".loading"
 VERSION = 2
-# More files than this are a home folder or a monorepo: the upper folders are read, the rest is reported.
-MAX_FILES = 30_000
+# More files than this are a home folder: the upper folders are read, the rest is reported.
+MAX_FILES = MAX_SOURCE_FILES
 # A file may change twice within one tick of the file system's clock; two seconds is the coarsest one in use (FAT).
 CLOCK_TICK_NS = 2_000_000_000
 # A smaller load is repeated instead of resumed.
@@ -169,7 +179,8 @@ def forget(project: Project, store: Store, home: Path) -> None:
     for suffix in ("", "-journal"):
         file = _file_of(project.root, home)
         file.with_name(file.name + suffix).unlink(missing_ok=True)
-    history_file(home, project.index).unlink(missing_ok=True)
+    for other in (history_file(home, project.index), progress_file(project, home)):
+        other.unlink(missing_ok=True)
 
 
 def refresh(
@@ -181,21 +192,38 @@ def refresh(
     encoders: tuple[str, ...] = (),
     max_files: int = MAX_FILES,
     fresh: bool = False,
+    patience: float = PATIENCE_S,
     progress: Progress = no_progress,
 ) -> Refreshed:
-    """Update the project's index, or (`fresh`) rebuild it; if another process is doing so, use it as it is."""
+    """Update the project's index, or (`fresh`) rebuild it; if another process is doing so, use it as it is.
+
+    Without an index it waits for that process, unless `patience` (seconds) is 0.
+    """
     options = options or ReadOptions()
     fingerprint = f"{options.fingerprint}|{max_files}"
     with _open(project, home) as database:
-        generation = _current(project, store)
-        if not _lock(database, 0 if generation else PATIENCE_S):
-            if generation:
+        generation = current_generation(project, store)
+        if not _lock(database, 0 if generation else patience):
+            if generation or not patience:
                 return Refreshed(project, is_busy=True)
             raise TreelineError(f"another process is indexing {project.root}", "ask again when it has finished")
         if options.history:  # mostly done before the first index is
             history.update_behind(home, project.index, {project.name: project.root})
         refreshing = _Refreshing(project, store, home, options, encoders, max_files, progress, fingerprint)
-        return refreshing.run(database, "" if fresh else generation or _current(project, store))
+        return refreshing.run(database, "" if fresh else generation or current_generation(project, store))
+
+
+def listed(project: Project, options: ReadOptions) -> Folder:
+    """The folder of a project, for a list of its files."""
+    from treeline.ingest.sources.folder import Folder
+
+    return Folder(readable(str(project.root)), project.root, project.name, options, max_files=MAX_FILES)
+
+
+def is_under_way(project: Project, home: Path) -> bool:
+    """Whether another process is refreshing the project."""
+    with _open(project, home) as database:
+        return not _lock(database, 0)
 
 
 def watch(
@@ -228,7 +256,7 @@ def indexed_files(index: str, home: Path) -> list[tuple[bytes, int]]:
     return [(path, size) for path, size, digest in rows if not skip_reason(digest)]
 
 
-def _current(project: Project, store: Store) -> str:
+def current_generation(project: Project, store: Store) -> str:
     """The current generation of the project's index, '' if there is none that this version reads."""
     try:
         return store.info(project.index).generation
@@ -477,6 +505,11 @@ def _project(root: Path) -> Project:
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
     digest = blake2b(os.fsencode(root), digest_size=5).hexdigest()
     return Project(root, name, f"{slug}.{digest}")
+
+
+def progress_file(project: Project, home: Path) -> Path:
+    """Says how far the process that makes the first index is, in percent, or why it failed."""
+    return _file_of(project.root, home).with_suffix(".progress")
 
 
 def _file_of(root: Path, home: Path) -> Path:

@@ -173,15 +173,23 @@ class Workers:
         self._threads = ThreadPoolExecutor(max(1, count))
         self._worker_of_thread = threading.local()
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._under_way: list[Future[BatchResult]] = []
         self._has_workers = self._is_over = False
         self._lock = threading.Lock()
+        self._turn = threading.Lock()  # of the threads that run tasks here, if no process can be started
 
     def submit(self, items: Sequence[Task]) -> Future[BatchResult]:
-        if (not self._count or self._here > 0) and not any(map(_is_suspect, items)):
+        if (not self._count or self._here > 0 or self._is_idle_here()) and not any(map(_is_suspect, items)):
             self._here -= sum(item.chunk.size for item in items if item.chunk)
             return _run(partial(run_tasks, items, self._encoders))
         self._has_workers = True
-        return self._threads.submit(self._run_batch, items)
+        self._under_way.append(self._threads.submit(self._run_batch, items))
+        return self._under_way[-1]
+
+    def _is_idle_here(self) -> bool:
+        """Whether every worker has enough to do and there is a processor left for this process."""
+        self._under_way = [future for future in self._under_way if not future.done()]
+        return self._count < processors() and len(self._under_way) > self._count
 
     def call(self, function: Callable[..., Result], *arguments: object) -> Future[Result]:
         """Run any function in a worker, or here when no worker was started."""
@@ -208,6 +216,9 @@ class Workers:
     def _run_batch(self, items: Sequence[Task]) -> BatchResult:
         try:
             return self._ask(_run_tasks, items)
+        except NoProcess:
+            with self._turn:
+                return run_tasks(items, self._encoders)
         except WorkerDied:
             self._ask(os.getpid)  # raises if no worker can run at all
             return _join([self._run_alone(item) for item in items])
@@ -256,8 +267,7 @@ class Workers:
                     command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
                 )
             except OSError as error:
-                message = f"a worker process cannot be started: {error}"
-                raise TreelineError(message, "use fewer with --workers") from error
+                raise NoProcess(f"a worker process cannot be started: {error}", "use fewer with --workers") from error
             self._processes.append(process)
         self._worker_of_thread.process = process
         with suppress(OSError):  # the first call says that it has died
@@ -268,6 +278,10 @@ class Workers:
 def _is_suspect(item: Task) -> bool:
     """Whether the chunk may end the process that parses it."""
     return is_suspect_source(getattr(item.chunk, "source", b""))
+
+
+class NoProcess(TreelineError):
+    """The system starts no process: too many, or not allowed."""
 
 
 class WorkerDied(TreelineError):

@@ -29,6 +29,21 @@ COMMENT = re.compile(r"\s+(#|//)\s.*$")
 STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
+@frozen
+class Coverage:
+    """What an answer was made from while the project's index is not there yet."""
+
+    files: int  # that were read for it
+    total: int
+    percent: int  # of the index that is being made
+    problem: str = ""  # why nothing is being made
+    state: str = "partial"
+
+    def __str__(self) -> str:
+        rest = self.problem or f"the rest is being read ({self.percent} %), ask again"
+        return f"from {self.files:,} of {self.total:,} files; {rest} or wait with --wait"
+
+
 class HitCounts(Protocol):
     """Everything that the lanes found, to be counted."""
 
@@ -72,6 +87,7 @@ class Answer:
     absence: Absence | None = None  # of the name that was asked for; its sentence is the first hint
     hints: tuple[str, ...] = ()  # what was asked for that is not in the index, and what is near it
     indexes: Mapping[str, str] = field(default_factory=dict)  # of each result, by id, where several were asked
+    coverage: Coverage | None = None  # None: the whole index
 
     @property
     def query(self) -> Query:

@@ -82,6 +82,13 @@ def refresh_project(
     return refresh(project, store, home, reading, encoders=names, fresh=fresh, progress=progress)
 
 
+def has_index(settings: Settings, folder: Path) -> bool:
+    """Whether the project around a folder has an index that this version reads."""
+    from treeline.ingest.project import current_generation, find_project
+
+    return bool(current_generation(find_project(folder, settings.home_path), open_store(settings)))
+
+
 def refresh_all(
     settings: Settings, names: Collection[str], progress: Progress = no_progress, *, limit_s: float = REFRESH_ALL_S
 ) -> RefreshedAll:

@@ -34,17 +34,18 @@ from treeline.eval.harness import (
     measure_systems,
     output_options,
 )
-from treeline.eval.indexes import ENGINE, sources_searcher
+from treeline.eval.indexes import ENGINE, eval_settings, sources_searcher
 from treeline.eval.report.document import summarise
 from treeline.eval.systems import SLOW, require_all_lanes
 from treeline.ingest.source import ReadOptions
-from treeline.ingest.sources.folder import open_folder
+from treeline.ingest.sources.folder import Folder, open_folder
 from treeline.rerank.registry import FUSIONS
 from treeline.rerank.registry import NAMES as RERANKERS
 from treeline.rerank.rules import RULE_NAMES
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings
+from treeline.service.quick import quick_searcher
 
 DEPTH = 10
 NOT_INDEXED = "targets of which the index has nothing"
@@ -341,6 +342,9 @@ COMPARISON = (
 @click.option("--only", default="", metavar="NAME,…", help="Only these repositories.")
 @click.option("--together", is_flag=True, help="All repositories in one index.")
 @click.option("--fresh", is_flag=True, help="Rebuild the indexes.")
+@click.option(
+    "--quick", default=0, type=click.IntRange(0), metavar="FILES", help="Also ask a quick look at so many files."
+)
 @choice_options
 @output_options
 def command(
@@ -349,6 +353,7 @@ def command(
     only: str,
     together: bool,
     fresh: bool,
+    quick: int,
     compare: bool,
     ablate: bool,
     output: Output,
@@ -362,11 +367,13 @@ def command(
     of_set = read(questions, checkouts, names)
     variants = ablations() if ablate else COMPARISON if compare else (PLAIN,)
     settings = evaluation_settings(ENGINE, "")
+    if together and quick:
+        raise InputError("--together and --quick cannot be combined", "a quick look is at one repository")
     if together:
         evaluation = _evaluate(of_set, of_set.repositories, "together", variants, settings, fresh, output.console)
     else:
         parts = [
-            _evaluate(part, [one], one.name, variants, settings, fresh, output.console)
+            _evaluate(part, [one], one.name, variants, settings, fresh, output.console, quick)
             for one, part in by_repository(of_set).items()
         ]
         whole = dataset(of_set)
@@ -374,7 +381,8 @@ def command(
         notes = [note for part in parts for note in part.dataset.notes if note not in whole.notes]
         facts = {**whole.facts, NOT_INDEXED: lost}
         evaluation = join(parts, replace(whole, facts=facts, notes=(*whole.notes, *notes)))
-    finish(summarise(evaluation, PLAIN.name if ablate else variants[0].name if compare else "", PLAIN.name), output)
+    baseline = PLAIN.name if ablate or quick else variants[0].name if compare else ""
+    finish(summarise(evaluation, baseline, PLAIN.name), output)
 
 
 def ablations() -> list[Variant]:
@@ -407,6 +415,7 @@ def _evaluate(
     settings: Settings,
     fresh: bool,
     console: Console,
+    quick: int = 0,
 ) -> Evaluation:
     """Update one index and ask its questions; a repository without any unit scores zero."""
     data = dataset(questions, together=name == "together")
@@ -424,18 +433,37 @@ def _evaluate(
     with closing(searcher):
         indexed = {(address.repo, address.path) for _, address in searcher.engine.addresses()}
         data = with_losses(data, questions, indexed)
-        return measure_systems(data, [_system(searcher, variant) for variant in variants], console)
+        systems = [_system(searcher, variant) for variant in variants]
+        if quick:
+            systems.append(_quick_system(sources[0], quick, settings))
+        return measure_systems(data, systems, console)
 
 
 def _system(searcher: LiveSearcher, variant: Variant) -> System:
-    def answer(case: Case, depth: int) -> Ranking:
-        query = Query(case.text, k=depth, filters=case.filters, explain=False, feedback=False, **variant.switches)
-        response = searcher.search(query)
-        require_all_lanes(query, response.degraded)
-        hits = [Hit(one.function.id, one.candidate.score, one.function.address) for one in response.results]
-        return Ranking(hits, response.timings["total"], response.timings)
+    return System(variant.name, variant.about, lambda case, depth: _ranking(searcher, _query(case, depth, variant)))
 
-    return System(variant.name, variant.about, answer)
+
+def _quick_system(folder: Folder, files: int, settings: Settings) -> System:
+    """What the first question of a large project gets, before there is an index."""
+    own = replace(eval_settings(settings), index="quick")
+
+    def answer(case: Case, depth: int) -> Ranking:
+        query = _query(case, depth, PLAIN)
+        with closing(quick_searcher(own, folder, query, files=files)) as searcher:
+            return _ranking(searcher, query)
+
+    return System("quick", f"a quick look at {files} files", answer)
+
+
+def _query(case: Case, depth: int, variant: Variant) -> Query:
+    return Query(case.text, k=depth, filters=case.filters, explain=False, feedback=False, **variant.switches)
+
+
+def _ranking(searcher: LiveSearcher, query: Query) -> Ranking:
+    response = searcher.search(query)
+    require_all_lanes(query, response.degraded)
+    hits = [Hit(one.function.id, one.candidate.score, one.function.address) for one in response.results]
+    return Ranking(hits, response.timings["total"], response.timings)
 
 
 def code_version() -> str:

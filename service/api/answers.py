@@ -299,6 +299,16 @@ class DegradationBody(Body):
     reason: str
 
 
+class CoverageBody(Body):
+    """What the answer was made from while the project's index is being made."""
+
+    state: str = Field(description="Always `partial`; a whole index needs no such object.")
+    files: int = Field(description="How many files were read for the answer.")
+    total: int = Field(description="How many files the project has.")
+    percent: int = Field(description="How much of the index is made.")
+    problem: str = Field(description="Why it is not being made; empty if it is.")
+
+
 class ExactBody(Body):
     """The call graph's answer to a structural question ("what calls X"): names are resolved within a repository, so
     calls of library code, and what static analysis cannot resolve, are not in it."""
@@ -402,6 +412,9 @@ class SearchBody(Body):
         description="What is asked for and not in the index: the language of the question, and where nothing is found, "
         "filters that nothing passes; with what is near."
     )
+    coverage: CoverageBody | None = Field(
+        description="The part of the project that answered while its index is being made; null for a whole index."
+    )
     exact: ExactBody | None = Field(description="The exact answer to a structural question; null for others.")
     total: int
     offset: int
@@ -441,6 +454,7 @@ class SearchBody(Body):
             degraded=[DegradationBody.model_validate(lane) for lane in answer.degraded],
             absence=AbsenceBody.model_validate(answer.absence) if answer.absence else None,
             hints=list(answer.hints),
+            coverage=answer.coverage and CoverageBody.model_validate(answer.coverage),
             exact=ExactBody.of(answer.exact) if answer.exact else None,
             total=answer.total,
             offset=query.offset,

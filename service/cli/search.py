@@ -22,10 +22,10 @@ from treeline.service.cli.occurrences import Listing, is_exact, list_occurrences
 from treeline.service.cli.options import (
     Command,
     StrictCommand,
-    Target,
     echo,
     how_to_index,
     index_options,
+    is_named,
     is_piped,
     lazy_progress,
     progress_bar,
@@ -76,6 +76,7 @@ class Search(StrictCommand):
 @search_options
 @occurrence_options
 @pager_option
+@click.option("--wait", is_flag=True, help="Wait for the whole index of a new project.")
 @click.option("--full", is_flag=True, help="Show whole code instead of the first lines.")
 @json_option
 def search(
@@ -83,6 +84,7 @@ def search(
     engine: str | None,
     name: str,
     everywhere: bool,
+    wait: bool,
     full: bool,
     as_json: bool,
     no_pager: bool,
@@ -101,7 +103,7 @@ def search(
     if everywhere and name:
         raise InputError("--global and --name cannot be combined")
     listing = Listing.take(switches)
-    settings, root = where = Target(settings_for(engine, name)) if everywhere else target(engine, name)
+    settings = settings_for(engine, name)
     query = Query.of(" ".join(words) if words else piped_text(settings.max_query_length), switches, settings)
     explain = bool(switches["explain"])
     to_a_program = not (is_for_a_person() or everywhere or as_json or explain or full or switches["k"])
@@ -109,15 +111,15 @@ def search(
         if everywhere:
             raise InputError("--global has no list of all occurrences", "choose an index with --name")
         with pager(wanted=not (no_pager or as_json)):
-            return list_occurrences(query.text, query.filters, where, listing, as_json=as_json)
-    from treeline.search.live import open_searcher
+            return list_occurrences(query.text, query.filters, target(engine, name), listing, as_json=as_json)
     from treeline.service.cli.files import IndexFiles
 
     if everywhere:
         answer, info = search_everywhere(query, settings)
         with pager(wanted=not (no_pager or as_json)):
             return show_found(answer, info, IndexFiles(), lambda: None, explain=explain, full=full, as_json=as_json)
-    with closing(open_searcher(settings, once=True)) as searcher:
+    searcher, root = target_searcher(engine, name, None if wait else query)
+    with closing(searcher):
 
         def clusters() -> CorpusClusters | None:
             from treeline.search.overview import clusters_of
@@ -130,6 +132,24 @@ def search(
         files = IndexFiles(root, lambda: searcher.texts)
         with pager(wanted=not (no_pager or as_json)):
             return show_found(answer, info, files, clusters, explain=explain, full=full, as_json=as_json)
+
+
+def target_searcher(engine: str | None, name: str, query: Query | None) -> tuple[LiveSearcher, Path | None]:
+    """A searcher of the index, and its project's folder; for a query about a large project without an index, a searcher
+    of its best files."""
+    from treeline.search.live import open_searcher
+
+    settings = settings_for(engine, name)
+    if query is not None and not is_named(settings, name):
+        from treeline.service.projects import has_index
+
+        if not has_index(settings, Path.cwd()):
+            from treeline.service.quick import look
+
+            if quick := look(settings, Path.cwd(), query, once=True):
+                return quick, quick.root
+    settings, root = target(engine, name)
+    return open_searcher(settings, once=True), root
 
 
 def piped_text(most: int) -> str:

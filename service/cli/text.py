@@ -52,6 +52,8 @@ def show_answer(
     for lane in answer.degraded:
         what = "the index is damaged" if lane.lane == "index" else f"without {lane.lane}"
         echo(f"treeline: {what}: {lane.reason}", err=True)
+    if answer.coverage:
+        echo(f"treeline: {answer.coverage}", err=True)
     to_read = is_for_a_person() or explain or full
     for note in _notes(answer, info):
         if to_read:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from treeline.corpus.errors import InputError
@@ -22,6 +23,7 @@ from treeline.search.query import Query
 from treeline.search.settings import FAST, Settings
 from treeline.search.structure import Location
 from treeline.service.projects import outline_of, refresh_project, settings_of
+from treeline.service.quick import look
 
 SYMBOLS = 30  # results of a workspace symbol search
 NEAREST = 10
@@ -86,6 +88,10 @@ class Workspace:
         if not query.strip():
             return []
         question = Query.of(query, {"k": SYMBOLS, "quality": FAST}, self._settings, explain=False)
+        if self._searcher is None and (quick := look(self._settings, self._folder, question)):
+            self.root = quick.root
+            with closing(quick):
+                return self._spans(result.function.address for result in quick.search(question).results)
         return self._spans(result.function.address for result in self.searcher.search(question).results)
 
     def outline(self, file: Path) -> list[Outline]:

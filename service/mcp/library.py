@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.search.live import LiveSearcher, open_searcher
+from treeline.search.query import Query
 from treeline.search.resolve import Ambiguous, resolve
 from treeline.search.settings import Settings
 from treeline.service.indexes import Indexes
@@ -18,7 +19,8 @@ from treeline.service.mcp.indexing import allowed_folder, allowed_roots, index_f
 from treeline.service.mcp.protocol import Reply
 from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, numbered_lines, render, skip_lines
 from treeline.service.present.text import visible
-from treeline.service.projects import SECRETS_HINT, local_path, refresh_project, settings_of
+from treeline.service.projects import SECRETS_HINT, has_index, local_path, refresh_project, settings_of
+from treeline.service.quick import QuickSearcher, look
 
 if TYPE_CHECKING:
     from treeline.ingest.project import Refreshed
@@ -50,16 +52,16 @@ class Library:
         with self._lock:
             if self._searcher is None and not self._follow:
                 self._searcher = open_searcher(self.settings, without_encoder=True)
-            if self._searcher is not None:
-                return self._searcher
-        return self.ask_project(self.root)
+            searcher = self._searcher
+        is_over = isinstance(searcher, QuickSearcher) and has_index(self.settings, self.root)
+        return self.ask_project(self.root) if searcher is None or is_over else searcher
 
-    def ask(self, repo: str) -> tuple[LiveSearcher, str]:
+    def ask(self, repo: str, question: str = "") -> tuple[LiveSearcher, str]:
         """The searcher for a query, and the repository filter. If `repo` is a folder, it selects a project instead."""
         if repo.startswith(("/", "~", ".")) or (repo and self._follow and local_path(repo).is_dir()):
-            return self.ask_project(allowed_folder(repo, self.settings)), ""
+            return self.ask_project(allowed_folder(repo, self.settings), question), ""
         if self._follow:
-            return self.ask_project(self.root), repo
+            return self.ask_project(self.root, question), repo
         return self.searcher, repo
 
     def ask_indexes(self, index: str) -> tuple[list[str], LiveSearcher]:
@@ -70,14 +72,30 @@ class Library:
             self._searcher = searcher
         return names, searcher
 
-    def ask_project(self, folder: Path) -> LiveSearcher:
-        """The project around a folder, indexed or refreshed first, as on the command line."""
-        return self._refresh_project(folder)[1]
+    def ask_project(self, folder: Path, question: str = "") -> LiveSearcher:
+        """The project around a folder, refreshed first, or a quick look for a question, as on the command line."""
+        quick = None
+        if question and not has_index(self.settings, folder):
+            quick = look(self.settings, folder, Query.of(question, {}, self.settings))
+        if quick is None:
+            return self._refresh_project(folder)[1]
+        with self._lock:
+            self._close_quick(quick.info.name)
+            self._searcher = self._open[quick.info.name] = quick
+            self.root = quick.root
+        return quick
+
+    def _close_quick(self, index: str) -> None:
+        """Close the searcher of the last quick look at a project."""
+        if isinstance(searcher := self._open.get(index), QuickSearcher):
+            del self._open[index]
+            searcher.close()
 
     def _refresh_project(self, folder: Path) -> tuple[Refreshed, LiveSearcher]:
         refresh = refresh_project(self.settings, folder)
         project = refresh.project
         with self._lock:
+            self._close_quick(project.index)
             searcher = self._open.get(project.index)
             if searcher is None:
                 settings = settings_of(self.settings, project)

@@ -76,7 +76,7 @@ def add_search(server: Server, library: Library) -> None:
             names, searcher = library.ask_indexes(index)
             of_repo, search = repo, partial(library.indexes.search, names)
         else:
-            searcher, of_repo = library.ask(repo)
+            searcher, of_repo = library.ask(repo, query)
             search = searcher.search
         how = {"k": k, "offset": offset, "mode": mode, "quality": quality}
         filters = {"language": language, "repo": of_repo, "path": path_prefix, "kind": kind}
@@ -215,6 +215,8 @@ def _notices(*notices: str) -> Reply:
 def _heading(answer: Answer) -> list[str]:
     """The lines above the results: lanes that failed, how the query was understood, and its exact answer."""
     heading = [f"{one.lane} left out: {one.reason}" for one in answer.degraded]
+    if answer.coverage:
+        heading.append(f"state: partial, {answer.coverage}")
     if answer.corrections.words:
         heading.append(f"{answer.corrections.sentence} (in quotes it is looked for as it is)")
     if answer.plan.narrowing_text and answer.plan.words != answer.query.text:

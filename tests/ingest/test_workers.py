@@ -129,6 +129,14 @@ def test_a_worker_that_cannot_start_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.timeout(60)
+def test_without_a_process_the_tasks_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/not/there")
+    with Workers(2, {}, 0) as workers:
+        result = workers.submit([Task("source", "unit", "digest", 0, Prints())]).result()
+    assert result.process == os.getpid() and len(result.chunks) == 1
+
+
+@pytest.mark.timeout(60)
 def test_what_a_library_prints_does_not_get_between_the_results() -> None:
     with Workers(1, {}, 0) as workers:
         results = [workers.submit([Task("source", "unit", "digest", n, Prints())]) for n in range(3)]

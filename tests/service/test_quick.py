@@ -1,0 +1,133 @@
+"""The first question in a large project: answered from a few files, while a process behind it indexes all of them."""
+
+import errno
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.ingest.loading import functions, project
+from tests.waiting import until
+from treeline.engine.embedded import EmbeddedStore
+from treeline.ingest.project import _lock, _open, find_project, progress_file, refresh
+from treeline.search.settings import from_environment
+from treeline.service import quick
+from treeline.service.cli import cli
+from treeline.service.mcp.server import create_server
+from treeline.service.projects import has_index
+
+FILES = {
+    "shop/cart.py": 'def total_price(items):\n    """Add up what is in the cart."""\n    return sum(items)\n',
+    "shop/mail.py": 'def send_receipt(to):\n    """Send a receipt by mail."""\n',
+    "zoo/lions.py": 'def feed(lions):\n    """Feed the lions."""\n',
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder, with this process in a project that counts as large, of which one file is looked at."""
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_ENCODER", "none")
+    monkeypatch.delenv("TREELINE_INDEX", raising=False)
+    monkeypatch.setattr(quick, "SMALL_BYTES", 0)
+    monkeypatch.setattr(quick, "MOST_FILES", 1)
+    folder = project(tmp_path / "demo", FILES)
+    (folder / ".git").mkdir()
+    monkeypatch.chdir(folder)
+    return tmp_path / "home"
+
+
+def ask(*arguments: str) -> Result:
+    answer = CliRunner().invoke(cli, list(arguments), standalone_mode=False)
+    if answer.exception:
+        raise answer.exception
+    return answer
+
+
+def coverage(*arguments: str) -> dict[str, Any] | None:
+    body: dict[str, Any] = orjson.loads(ask("--json", *arguments).stdout)
+    return body["coverage"]
+
+
+def wait_for_index() -> None:
+    until(lambda: has_index(from_environment(), Path.cwd()))
+
+
+def test_the_first_answer_comes_from_the_best_files_and_the_index_behind_it_is_whole(
+    home: Path, tmp_path: Path
+) -> None:
+    answer = ask("send a receipt")
+    assert "send_receipt" in answer.stdout and "total_price" not in answer.stdout
+    assert "from 1 of 3 files; the rest is being read (0 %), ask again or wait with --wait" in answer.stderr
+    assert not any((home / quick.LOOKS).iterdir())
+    wait_for_index()
+    whole = ask("add up the cart")
+    assert "total_price" in whole.stdout and whole.stderr == ""
+    found = find_project(Path.cwd(), home)
+    refresh(found, EmbeddedStore(tmp_path / "at-once"), tmp_path / "at-once", encoders=("none",))
+    assert functions(home, found.index) == functions(tmp_path / "at-once", found.index)
+
+
+def test_json_says_how_much_was_read_and_wait_reads_everything(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "index_behind", lambda settings, found, before: before)
+    assert coverage("send a receipt") == {"state": "partial", "files": 1, "total": 3, "percent": 0, "problem": ""}
+    assert coverage("--wait", "send a receipt") is None
+    assert coverage("send a receipt") is None
+
+
+def test_an_agent_is_told_the_state(home: Path) -> None:
+    server = create_server(from_environment(), follow=True)
+
+    async def call() -> str:
+        result: Any = await server.call_tool("search_code", {"query": "feed the lions"})
+        return "\n".join(block.text for block in result.content)
+
+    import anyio
+
+    text = anyio.run(call)
+    assert "feed" in text and "state: partial, from 1 of 3 files" in text
+    wait_for_index()
+    assert "partial" not in anyio.run(call)
+
+
+def test_a_filter_on_the_path_limits_the_files_that_are_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "index_behind", lambda settings, found, before: before)
+    assert "feed" in ask("send a receipt path:zoo/").stdout
+
+
+@pytest.fixture
+def held(home: Path) -> Iterator[None]:
+    """Another process is indexing the project, and is at 12 percent."""
+    found = find_project(Path.cwd(), home)
+    with _open(found, home) as database:
+        assert _lock(database, 0)
+        progress_file(found, home).write_text("12", encoding="utf-8")
+        yield
+
+
+def test_two_questions_start_one_process(held: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a second process"))
+    assert coverage("send a receipt") == {"state": "partial", "files": 1, "total": 3, "percent": 12, "problem": ""}
+
+
+def test_a_process_that_cannot_be_started_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    answer = ask("send a receipt")
+    assert "send_receipt" in answer.stdout
+    assert "no process can be started to read the rest (Resource temporarily unavailable)" in answer.stderr
+
+
+def test_an_index_that_fails_behind_an_answer_is_said_by_the_next(home: Path) -> None:
+    found = find_project(Path.cwd(), home)
+    home.mkdir()
+    (home / found.index).write_text("in the way", encoding="utf-8")
+    ask("send a receipt")
+    until(progress_file(found, home).exists)
+    assert "the rest could not be read: cannot write the index" in ask("send a receipt").stderr
