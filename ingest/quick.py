@@ -65,7 +65,7 @@ def _ranked(folder: Folder, question: str) -> list[str]:
 
 
 def _in_paths(paths: list[str], words: list[bytes]) -> NDArray[np.float64]:
-    """What each word's place in each path is worth."""
+    """The worth of each word's place in each path."""
     worth = np.zeros((len(paths), len(words)))
     for row, path in enumerate(paths):
         lower = os.fsencode(path).lower()
@@ -79,7 +79,7 @@ def _in_paths(paths: list[str], words: list[bytes]) -> NDArray[np.float64]:
 def _scan(
     folder: Folder, paths: list[str], words: list[bytes], order: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """How often each file has each word, and which files were read in time."""
+    """The count of each word in each file, and whether a file was read in time."""
     counts, is_read = np.zeros((len(paths), len(words))), np.zeros(len(paths), dtype=np.bool_)
     until = monotonic() + SCAN_S
     for row in order:

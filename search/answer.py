@@ -31,7 +31,7 @@ STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 @frozen
 class Coverage:
-    """What an answer was made from while the project's index is not there yet."""
+    """The part of a project that answered while there is no index of it yet."""
 
     files: int  # that were read for it
     total: int

@@ -444,7 +444,7 @@ def _system(searcher: LiveSearcher, variant: Variant) -> System:
 
 
 def _quick_system(folder: Folder, files: int, settings: Settings) -> System:
-    """What the first question of a large project gets, before there is an index."""
+    """The answer to the first question of a large project, before there is an index."""
     own = replace(eval_settings(settings), index="quick")
 
     def answer(case: Case, depth: int) -> Ranking:

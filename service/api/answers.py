@@ -300,7 +300,7 @@ class DegradationBody(Body):
 
 
 class CoverageBody(Body):
-    """What the answer was made from while the project's index is being made."""
+    """The part of the project that answered while its index is being made."""
 
     state: str = Field(description="Always `partial`; a whole index needs no such object.")
     files: int = Field(description="How many files were read for the answer.")
