@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
+from typing import assert_type, get_args, get_type_hints
 
 import networkx as nx
 import pytest
 
 import treeline
+from treeline.search.query import SWITCHES
 
 COOKIES = '''def sign_cookie(value, key):
     """Sign a cookie so that nobody can forge it."""
@@ -73,7 +76,7 @@ def test_a_result_leads_to_its_callers_callees_and_similar_functions(project: Pa
 
 def test_the_tree_of_the_index_and_of_a_query_is_a_networkx_graph(project: Path, tmp_path: Path) -> None:
     with treeline.open_project(project, home=tmp_path / "home") as index:
-        whole, part = index.tree(), index.tree("sign a cookie")
+        whole, part = assert_type(index.tree(), "nx.DiGraph[int]"), index.tree("sign a cookie")
         assert nx.is_arborescence(whole) and nx.is_arborescence(part)
         assert sum(bool(id_) for _, id_ in whole.nodes(data="function")) == len(index)
         ranked = {data["rank"]: data["name"] for _, data in part.nodes(data=True) if "rank" in data}
@@ -89,9 +92,36 @@ def test_an_index_that_is_not_there_is_said(tmp_path: Path) -> None:
         treeline.open_index("nothing", home=tmp_path)
 
 
-def test_an_unknown_switch_is_refused(project: Path, tmp_path: Path) -> None:
-    with treeline.open_project(project, home=tmp_path / "home") as index, pytest.raises(treeline.InputError):
-        index.search("cookies", colour="red")
+def test_what_is_not_there_is_refused(project: Path, tmp_path: Path) -> None:
+    """mypy refuses the first too: it reports an ignored error that is none."""
+    with treeline.open_project(project, home=tmp_path / "home") as index:
+        with pytest.raises(treeline.InputError, match="no switch 'colour'"):
+            index.search("cookies", colour="red")  # type: ignore[call-arg]
+        with pytest.raises(treeline.InputError, match=r"no kind 'klass' \(choose from: function, method, class"):
+            index.search("cookies", kind="class,klass")
+        for ask in (index.similar, index.callers, index.callees):
+            with pytest.raises(treeline.InputError, match="no unit has the id 'nowhere'"):
+                ask("nowhere")
+        assert index.get("nowhere") is None
+
+
+def test_the_typed_switches_are_those_of_every_search() -> None:
+    switches = {switch.name: switch for switch in SWITCHES if switch.scope != "answer" and switch.name != "k"}
+    hints = get_type_hints(treeline.Switches)
+    assert hints.keys() == switches.keys()
+    for name, hint in hints.items():
+        choices = get_args(hint)
+        assert choices == switches[name].choices and (choices or hint is switches[name].type), name
+
+
+def test_a_shell_shows_what_it_is(project: Path, tmp_path: Path) -> None:
+    with treeline.open_project(project, home=tmp_path / "home") as index:
+        jar = next(one for one in index.search("put cookies in a jar") if one.name == "Jar")
+        assert repr(jar) == f"<Match {jar.rank}: class Jar cookies.py:11>"
+        assert repr(jar.members) == "(<Member method Jar.put lines 14-15>,)"
+        assert repr(index.callees(jar.members[0].id)) == "[<Neighbor sign_cookie cookies.py:1>]"
+        assert repr(index).endswith(f"{len(index)} units>")
+        assert treeline.__version__ == version("treeline-search")
 
 
 def test_a_ranking_is_scored() -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
 from treeline.corpus.errors import IndexMissing, InputError, TreelineError
 from treeline.corpus.frozen import frozen
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from treeline.corpus.function import Function
     from treeline.search.live import LiveSearcher
+    from treeline.search.relatives import Neighbour
     from treeline.search.settings import Settings
 
 __version__ = "0.2.0"
@@ -36,12 +37,33 @@ __all__ = [
     "Match",
     "Member",
     "Neighbor",
+    "Switches",
     "TreelineError",
     "evaluate",
     "make_index",
     "open_index",
     "open_project",
 ]
+
+
+class Switches(TypedDict, total=False):
+    """The switches of a search, as on the command line; `treeline.search.query.SWITCHES` says what each does."""
+
+    offset: int
+    mode: Literal["hybrid", "keyword", "dense", "tfidf", "graph"]
+    fusion: str
+    rerank: str
+    quality: Literal["fast", "best"]
+    diversity: float
+    language: str
+    repo: str
+    path: str
+    kind: str
+    partition: str
+    expand: bool
+    callees: bool
+    as_typed: bool
+    feedback: bool
 
 
 @frozen
@@ -55,6 +77,9 @@ class Member:
     last_line: int
     signature: str
     score: float
+
+    def __repr__(self) -> str:
+        return f"<Member {self.kind} {self.name} lines {self.first_line}-{self.last_line}>"
 
 
 @frozen
@@ -78,6 +103,9 @@ class Match:
     why: str
     members: tuple[Member, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Match {self.rank}: {self.kind} {self.name} {self.path}:{self.first_line}>"
+
 
 @frozen
 class Neighbor:
@@ -88,6 +116,9 @@ class Neighbor:
     repo: str
     path: str
     line: int
+
+    def __repr__(self) -> str:
+        return f"<Neighbor {self.name} {self.path}:{self.line}>"
 
 
 class Index:
@@ -102,14 +133,21 @@ class Index:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"<Index {self._searcher.info.name!r}, {len(self):,} units>"
+
     def __len__(self) -> int:
         """How many units (functions, classes, files, …) it holds."""
         return self._searcher.info.functions
 
-    def search(self, query: str, k: int = 10, **switches: Any) -> list[Match]:
+    def search(self, query: str, k: int = 10, **switches: Unpack[Switches]) -> list[Match]:
         """The best matches. `switches` are those of the command line: `language=`, `repo=`, `kind=`, `mode=`, …"""
+        from treeline.corpus.function import KINDS
         from treeline.search.query import Query
 
+        for kind in filter(None, switches.get("kind", "").split(",")):
+            if kind.strip().lstrip("-") not in KINDS:
+                raise InputError(f"there is no kind {kind.strip()!r}", f"choose from: {', '.join(KINDS)}")
         answer = self._searcher.search(Query.of(query, {**switches, "k": k}, self._searcher.settings))
         return [
             replace(
@@ -136,17 +174,17 @@ class Index:
 
     def similar(self, match: Match | str, k: int = 10) -> list[Match]:
         """The units nearest in meaning."""
-        hits = self._searcher.similar(_id(match), k)
-        found = {function.id: function for function in self._searcher.engine.fetch([hit.id for hit in hits])}
-        return [_match(rank, found[hit.id], hit.score, "") for rank, hit in enumerate(hits, 1) if hit.id in found]
+        hits = self._searcher.similar(self._id(match), k)
+        units = {function.id: function for function in self._searcher.engine.fetch([hit.id for hit in hits])}
+        return [_match(rank, units[hit.id], hit.score, "") for rank, hit in enumerate(hits, 1) if hit.id in units]
 
     def callers(self, match: Match | str, depth: int = 1) -> list[Neighbor]:
         """The functions that are known to call this one, directly or through up to `depth` calls."""
-        return [_neighbor(one) for one in self._searcher.callers(_id(match), depth)]
+        return [_neighbor(one) for one in self._searcher.callers(self._id(match), depth)]
 
     def callees(self, match: Match | str, depth: int = 1) -> list[Neighbor]:
         """The functions that this one is known to call, directly or through up to `depth` calls."""
-        return [_neighbor(one) for one in self._searcher.callees(_id(match), depth)]
+        return [_neighbor(one) for one in self._searcher.callees(self._id(match), depth)]
 
     def tree(self, query: str = "", *, dimension: int = 2) -> nx.DiGraph[int]:
         """The repository tree as a networkx graph: of the whole index, or of the results of a query.
@@ -167,6 +205,12 @@ class Index:
 
     def close(self) -> None:
         self._searcher.close()
+
+    def _id(self, match: Match | str) -> str:
+        id_ = match if isinstance(match, str) else match.id
+        if self._searcher.function(id_) is None:
+            raise InputError(f"no unit has the id {id_!r}", "give a match of this index, or its id")
+        return id_
 
 
 def open_project(path: str | Path = ".", *, home: str | Path | None = None) -> Index:
@@ -235,10 +279,6 @@ def _settings(home: str | Path | None) -> Settings:
     return replace(settings, home=str(home)) if home is not None else settings
 
 
-def _id(match: Match | str) -> str:
-    return match if isinstance(match, str) else match.id
-
-
 def _match(rank: int, function: Function, score: float, why: str) -> Match:
     first, last = function.address.lines or (0, 0)
     return Match(
@@ -259,5 +299,5 @@ def _match(rank: int, function: Function, score: float, why: str) -> Match:
     )
 
 
-def _neighbor(found: Any) -> Neighbor:
-    return Neighbor(found.id, found.name, found.repo, found.path, found.line)
+def _neighbor(one: Neighbour) -> Neighbor:
+    return Neighbor(one.id, one.name, one.repo, one.path, one.line)
