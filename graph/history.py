@@ -6,12 +6,13 @@ current paths. A message names a file in the words of issues; the file's own wor
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,6 +52,10 @@ BESIDE_CODE = re.compile(
     r"(?:^|[/_.])(?:tests?|specs?|docs?|examples?|changelog|changes|news)(?:[/_.]|$)", re.IGNORECASE
 )
 
+FADING = 20.0  # commits after which an older one counts half for files that change together, or often
+TOGETHER = 200  # last commits of a file that say what changes with it
+LATELY = 300  # last commits of a repository that say what changes often
+
 
 class Change(NamedTuple):
     """One path of a commit: `status` is git's letter (A, M, D, R …); `old` is the path before a rename."""
@@ -80,6 +85,13 @@ class Vote(NamedTuple):
 
     share: float
     commit: Commit
+
+
+class Companion(NamedTuple):
+    """A file that changed together with others: a weight that fades with age and size, and the common commits."""
+
+    weight: float
+    commits: int
 
 
 @frozen
@@ -167,6 +179,51 @@ class History:
             ids = [id_ for id_, _ in self.search(terms(question), k)]
         commits, paths = self.commits(ids), self.paths(ids)
         return [(commits[id_], paths.get(id_, [])) for id_ in ids]
+
+    def changed_with(self, repo: str, paths: Collection[str]) -> dict[str, Companion]:
+        """The other files that commits changed together with these. A common commit counts less the more files it
+        touches and the older it is among those of the file. A new file has the commits of its folder."""
+        weights: dict[int, float] = defaultdict(float)
+        commits: dict[int, set[int]] = defaultdict(set)
+        known = dict(
+            self._rows(
+                "SELECT path, id FROM file WHERE repo = ? AND NOT is_gone AND path IN (SELECT value FROM json_each(?))",
+                *(repo, json.dumps(list(paths))),
+            )
+        )
+        for own in known.values():
+            ids = self._rows(
+                "SELECT commit_id FROM touched WHERE file_id = ? ORDER BY commit_id DESC LIMIT ?", own, TOGETHER
+            )
+            for file, commit, weight in self._fading(ids):
+                weights[file] += weight
+                commits[file].add(commit)
+        for folder in {path.rpartition("/")[0] for path in paths if path not in known} - {""}:
+            ids = self._rows(
+                "SELECT DISTINCT commit_id FROM touched JOIN file ON file.id = file_id WHERE repo = ? AND path > ?"
+                " AND path < ? AND NOT instr(substr(path, ?), '/') ORDER BY commit_id DESC LIMIT ?",
+                *(repo, f"{folder}/", f"{folder}0", len(folder) + 2, TOGETHER),
+            )
+            for file, _, weight in self._fading(ids):
+                weights[file] += weight
+        names = self._names(weights.keys() - known.values())
+        return {path: Companion(weights[file], len(commits[file])) for file, (_, path) in names.items()}
+
+    def changed_lately(self, repo: str) -> dict[str, float]:
+        """The files that the last commits of a repository changed, each with a weight that fades."""
+        weights: dict[int, float] = defaultdict(float)
+        ids = self._rows("SELECT id FROM commits WHERE repo = ? ORDER BY id DESC LIMIT ?", repo, LATELY)
+        for file, _, weight in self._fading(ids):
+            weights[file] += weight
+        return {path: weights[file] for file, (_, path) in self._names(weights).items()}
+
+    def _fading(self, commits: Sequence[tuple[int]]) -> Iterator[tuple[int, int, float]]:
+        """Each file of these commits, newest first, with the commit's id and weight."""
+        files_of = self._files(id_ for (id_,) in commits)
+        for age, (id_,) in enumerate(commits):
+            files = files_of.get(id_, ())
+            for file in files:
+                yield file, id_, 0.5 ** (age / FADING) / len(files) ** SIZE_POWER
 
     def measure_quality(self, repo: str) -> float:
         """The share of the last commits whose subject leads to a file they touched, by the messages before them."""

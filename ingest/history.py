@@ -1,4 +1,4 @@
-"""Reads the history of the git checkouts in an index: once in full, later what was added since."""
+"""Reads the history of the git checkouts in an index: once in full, later what was added since; and diffs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from shutil import which
 
-from treeline.corpus.errors import TreelineError
+from treeline.corpus.errors import InputError, TreelineError
 from treeline.engine.durable import LockHeld, WriterLock, disk_errors
 from treeline.graph.history import Change, Commit, History, Repository, add, create, history_file
-from treeline.ingest.source import Source, readable
+from treeline.ingest.source import MAX_FILE_BYTES, Source, read_plain, readable
 from treeline.ingest.sources.checkout import checkout_of, git_command, git_environment, run_git
 from treeline.ingest.sources.folder import Folder
 
@@ -180,6 +180,44 @@ def _tokens(command: list[str]) -> Iterator[bytes]:
         process.kill()
         process.stdout.close()
         process.wait()
+
+
+def read_diff(root: Path, revisions: str = "", *, staged: bool = False) -> str:
+    """The diff of a checkout's folder: between two revisions (`main..topic`), in the index, or (default) from HEAD to
+    the files as they are, new ones included. No filter or other program of the repository's configuration is run."""
+    drivers = (
+        _git(root, "config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$") or ""
+    ).split("\n")
+    off = {key: "false" if key.endswith(".required") else "" for key in drivers if key}
+    environment = {"GIT_CONFIG_COUNT": str(len(off))}
+    for number, (key, value) in enumerate(off.items()):
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    command = ["-C", str(root), "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv"]
+    command += ["--unified=0", "--relative", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"]
+    command += ["--cached"] if staged else []
+    result = subprocess.run(
+        git_command([*command, "--end-of-options", revisions or "HEAD", "--", "."]),
+        env=git_environment() | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+    )
+    if result.returncode:
+        reason = result.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").partition("\n")[0]
+        raise InputError(f"git cannot compare {revisions or 'the files with HEAD'}: {reason}", "name REV..REV")
+    new = "" if staged or revisions else "".join(_new_files(root))
+    return result.stdout[:MOST_BYTES].decode("utf-8", "replace") + new
+
+
+def _new_files(root: Path) -> Iterator[str]:
+    """Each file that git neither tracks nor ignores, as in a diff."""
+    listing = run_git(root, "ls-files", "-z", "--others", "--exclude-standard")
+    for name in listing.split(b"\0")[:MOST_PATHS]:
+        content = read_plain(root / os.fsdecode(name), MAX_FILE_BYTES) if name else None
+        if isinstance(content, bytes) and b"\0" not in content:
+            lines = content.decode("utf-8", "replace").splitlines()
+            body = "".join(f"+{line}\n" for line in lines)
+            yield f"+++ b/{readable(os.fsdecode(name))}\n@@ -0,0 +1,{len(lines)} @@\n{body}"
 
 
 def _is_ancestor(root: Path, commit: str) -> bool:

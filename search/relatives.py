@@ -68,11 +68,15 @@ class Relatives:
         self, id_: str, relation: Relation = "calls", direction: Direction = "in", depth: int = 1
     ) -> list[Neighbour]:
         """The relatives of one function."""
+        return self.around([id_], (relation,), direction, depth)
+
+    def around(
+        self, ids: Iterable[str], relations: Sequence[Relation], direction: Direction, depth: int = 1
+    ) -> list[Neighbour]:
+        """The relatives of several units, nearest first."""
         graph = self._graph()
-        node = None if graph is None else graph.node_of(id_)
-        if graph is None or node is None:
-            return []
-        return self._neighbours(graph, graph.walk([node], (relation,), direction, depth))
+        nodes = [] if graph is None else [node for id_ in ids if (node := graph.node_of(id_)) is not None]
+        return [] if graph is None else self._neighbours(graph, graph.walk(nodes, relations, direction, depth))
 
     def callers(self, id_: str, depth: int = 1) -> list[Neighbour]:
         return self.related(id_, "calls", "in", depth)

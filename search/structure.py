@@ -10,7 +10,7 @@ from functools import cache
 
 from treeline.corpus import roles
 from treeline.corpus.frozen import frozen
-from treeline.graph.callgraph import CallGraph, Direction, GraphSymbol
+from treeline.graph.callgraph import CallGraph, Direction
 from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 
 CALLS: tuple[Relation, ...] = ("calls",)
@@ -151,9 +151,9 @@ SIGNS = re.compile(
 TEST_NAME = re.compile(r"(?:^|\.)(?:tests?\.|test_|Test[A-Z_]|test[A-Z]|(?:it|test|test_that|testset|It)\()|_test$")
 
 
-def is_test(symbol: GraphSymbol) -> bool:
+def is_test(path: str, name: str) -> bool:
     """Whether a function is a test, or a part of one."""
-    return roles.is_test(symbol.path) or TEST_NAME.search(symbol.name) is not None
+    return roles.is_test(path) or TEST_NAME.search(name) is not None
 
 
 def structural(question: str) -> Iterator[tuple[Phrase, str]]:

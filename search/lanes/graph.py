@@ -215,7 +215,7 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
     if set(route.relations) == set(EVERYTHING):  # what a class uses of itself is no answer
         steps = [step for step in steps if step.node not in seeds]
     if route.tests:
-        steps = [step for step in steps if is_test(graph.symbol(step.node))]
+        steps = [step for step in steps if is_test((symbol := graph.symbol(step.node)).path, symbol.name)]
     words = PASSIVE if route.direction == "out" else NO_WORDS
     top_levels = list(_top_levels(engine, graph, steps, words, filters))
     ranking = _locate(engine, chain(_functions(graph, steps, words), top_levels), filters)

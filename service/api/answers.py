@@ -14,12 +14,13 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from treeline.corpus.function import Address, Function
-from treeline.engine.hits import Part
+from treeline.engine.hits import Hit, Part
 from treeline.engine.protocol import Filters, IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.graph.layout import MapNode
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
+from treeline.search.impact import FileChange, Impact
 from treeline.search.lanes.graph import relation_of
 from treeline.search.overview import Similar, cluster_of
 from treeline.search.query import Corrections
@@ -556,6 +557,62 @@ class NeighboursBody(CallsBody):
 
 class ShowBody(FunctionBody, CallsBody):
     """A function with its callers and callees, as `treeline show --json` prints it."""
+
+
+class DependentBody(NeighbourBody):
+    """A symbol that depends on a changed definition."""
+
+    depth: int = Field(description="Over how many calls; more than one of tests alone.")
+    via: str = Field(description="The definition that it calls, extends, implements or uses.")
+    certain: bool = Field(description="Whether the call graph is sure; else it is the only method of that name.")
+    test: bool
+    in_change: bool = Field(description="Whether the change touches it too.")
+
+
+class GoneBody(Body):
+    """A name that the change no longer declares, and the functions that still call it."""
+
+    name: str
+    calls: list[LocationBody]
+
+
+class LikelyBody(Body):
+    """A file that the change does not touch and likely has to."""
+
+    path: str
+    score: float
+    commits: int = Field(description="How many commits changed it together with the changed files.")
+    reasons: list[str]
+
+
+class ImpactBody(Body):
+    """The definitions that a change touches, what depends on them, and the files that likely have to change too."""
+
+    files: list[str] = Field(description="The changed files.")
+    definitions: list[LocationBody] = Field(description="The innermost definitions that hold changed lines.")
+    lost_names: list[GoneBody]
+    dependents: list[DependentBody]
+    likely: list[LikelyBody] = Field(description="Best first.")
+
+    @classmethod
+    def of(cls, impact: Impact, changes: Sequence[FileChange]) -> Self:
+        def locate(hits: Sequence[Hit]) -> list[LocationBody]:
+            return [LocationBody.model_validate(location(hit.id, hit.address)) for hit in hits]
+
+        dependents = [
+            DependentBody.model_validate(
+                {name: getattr(one.neighbour, name) for name in (*NeighbourBody.model_fields, "depth", "via")}
+                | {"certain": one.is_certain, "test": one.is_test, "in_change": one.is_changed}
+            )
+            for one in impact.dependents
+        ]
+        return cls(
+            files=[change.path for change in changes],
+            definitions=locate(impact.definitions),
+            lost_names=[GoneBody(name=name, calls=locate(hits)) for name, hits in impact.lost_names],
+            dependents=dependents,
+            likely=[LikelyBody.model_validate(one) for one in impact.files],
+        )
 
 
 class SuggestBody(Body):

@@ -21,6 +21,7 @@ COMMANDS = {
     "show": ("treeline.service.cli.search:show", "Show one definition: where it is, its code, who calls it."),
     "similar": ("treeline.service.cli.search:similar", "Show what is nearest in meaning to a definition."),
     "log": ("treeline.service.cli.history:log", "Find commits by what they are about."),
+    "impact": ("treeline.service.cli.history:impact", "Show what a change touches, and what else it has to."),
     "outline": ("treeline.service.cli.project:outline", "Show what a file defines."),
     "watch": ("treeline.service.cli.project:watch", "Keep the index of this project fresh."),
     "completion": ("treeline.service.cli.project:completion", "Print or install completion for a shell."),
@@ -38,7 +39,7 @@ COMMANDS = {
     "eval": ("treeline.eval.command:command", "Measure retrieval quality."),
 }
 SECTIONS = {
-    "Search": ("search", "show", "similar", "outline", "log"),
+    "Search": ("search", "show", "similar", "outline", "log", "impact"),
     "Indexes": ("index", "watch", "download", "status", "doctor"),
     "Serve": ("serve", "mcp", "lsp", "keys"),
     "Set up": ("install", "completion"),

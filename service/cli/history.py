@@ -1,15 +1,41 @@
-"""The command `log`: commits by what they are about."""
+"""The commands `log` and `impact`: commits by what they are about, and what a change touches."""
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.service.cli.options import StrictCommand, echo, echo_json, index_options, target_settings
+from treeline.service.cli.options import StrictCommand, echo, echo_json, index_options, is_named, target_settings
+from treeline.service.cli.search import ABOUT_JSON, choose_function
+
+if TYPE_CHECKING:
+    from treeline.graph.history import History
+    from treeline.search.impact import FileChange
+    from treeline.search.live import LiveSearcher
+    from treeline.search.settings import Settings
 
 NO_HISTORY = "Treeline reads the history of git checkouts that are indexed; see TREELINE_HISTORY"
+LIKELY_FILES = 10
+DIFF_FILES = (".diff", ".patch")
+
+
+@contextmanager
+def current_history(settings: Settings) -> Iterator[History | None]:
+    """The history of an index with the newest commits, or None."""
+    from treeline.graph.history import StoredHistory, history_file
+    from treeline.ingest.history import update
+
+    with suppress(TreelineError):  # then what is there is searched
+        update(settings.home_path, settings.index, {})
+    with closing(StoredHistory(history_file(settings.home_path, settings.index))) as opener:
+        yield opener()
 
 
 @click.command("log", cls=StrictCommand)
@@ -23,17 +49,12 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
 
     Exits with 0 if there are any, 1 if not, 2 after an error.
     """
-    from treeline.graph.history import StoredHistory, history_file
-    from treeline.ingest.history import update
     from treeline.service.present.text import describe_commit
 
     if bool(words) == bool(path):
         raise InputError("treeline log takes a question or --path FILE", "treeline log why are uploads retried")
-    settings = target_settings(engine, name)
-    with suppress(TreelineError):  # then what is there is searched
-        update(settings.home_path, settings.index, {})
-    with closing(StoredHistory(history_file(settings.home_path, settings.index))) as opener:
-        if (history := opener()) is None:
+    with current_history(target_settings(engine, name)) as history:
+        if history is None:
             raise InputError("there is no history of this folder", NO_HISTORY)
         rows = history.find(" ".join(words), path, k)
     if as_json:
@@ -42,3 +63,64 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
         for line in describe_commit(commit, paths).splitlines():
             echo(line)
     return int(not rows)
+
+
+@click.command("impact", cls=StrictCommand)
+@click.argument("change", default="", metavar="[CHANGE]")
+@click.option("--staged", is_flag=True, help="What is staged for the next commit.")
+@click.option("-k", "k", default=LIKELY_FILES, show_default=True, type=click.IntRange(1, 100), help="How many files.")
+@click.option("--repo", default="", metavar="OWNER/NAME", help="The repository, where the index has several.")
+@index_options
+@click.option("--json", "as_json", is_flag=True, help=ABOUT_JSON)
+def impact(change: str, staged: bool, k: int, repo: str, engine: str | None, name: str, as_json: bool) -> int:
+    """Show what a change touches: treeline impact main..topic
+
+    CHANGE is a range of revisions, a .diff file, - for a diff on standard input, or the name of one definition;
+    without it, the files here against HEAD. Lists the definitions changed, what calls, extends or uses them, the tests
+    that do, and the files that likely have to change as well. Exits with 0 if anything is changed, 1 if not.
+    """
+    from treeline.search.impact import impact_of
+    from treeline.search.live import open_searcher
+
+    settings = target_settings(engine, name)
+    with closing(open_searcher(settings, once=True)) as searcher, current_history(settings) as history:
+        repo = repo or _only_repository(searcher)
+        changes = _changes(searcher, change, staged=staged, repo=repo, is_project=not is_named(settings, name))
+        with searcher.searcher() as current:
+            result = impact_of(current, history, changes, repo, k)
+    if as_json:
+        from treeline.service.api.answers import ImpactBody
+
+        click.echo(ImpactBody.of(result, changes).json_bytes(indent=True))
+    else:
+        from treeline.service.present.impact import describe_impact
+
+        for line in describe_impact(result, changes):
+            echo(line)
+    return int(not changes)
+
+
+def _only_repository(searcher: LiveSearcher) -> str:
+    repos = sorted(searcher.engine.facets().get("repo", {}))
+    if len(repos) > 1:
+        raise InputError(f"the index has {counted(len(repos), 'repository')}", "name one with --repo")
+    return repos[0] if repos else ""
+
+
+def _changes(searcher: LiveSearcher, change: str, *, staged: bool, repo: str, is_project: bool) -> list[FileChange]:
+    """The changes that the command names."""
+    from treeline.ingest.history import read_diff
+    from treeline.ingest.project import find_project
+    from treeline.search.impact import change_of, parse_diff
+
+    if change == "-":
+        return parse_diff(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    if change.endswith(DIFF_FILES):
+        with click.open_file(change, errors="replace") as file:
+            return parse_diff(file.read())
+    if change and ".." not in change:
+        return [change_of(choose_function(searcher, change, repo, ""))]
+    if not is_project:
+        raise InputError("without a project there is nothing to compare", "give a .diff file or a definition's name")
+    root = find_project(Path.cwd(), searcher.settings.home_path).root
+    return parse_diff(read_diff(root, change, staged=staged))

@@ -2,14 +2,16 @@
 
 import os
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from treeline.corpus.analysis import terms
-from treeline.graph.history import History, StoredHistory, history_file
-from treeline.ingest.history import update, update_behind
+from treeline.graph.history import Companion, History, StoredHistory, history_file
+from treeline.ingest.history import read_diff, update, update_behind
 from treeline.ingest.sources.checkout import git_environment
+from treeline.search.impact import parse_diff
 
 WHO = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false"]
 
@@ -185,3 +187,27 @@ def test_history_is_read_behind_an_answer(home: Path, root: Path) -> None:
     while not history_file(home, "shop").exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert first(History(history_file(home, "shop")), "retry payments")
+
+
+def test_a_diff_has_new_files_and_runs_no_filter_of_the_repository(root: Path) -> None:
+    ran = root.parent / "ran"
+    commit(root, "Filter", {".gitattributes": "*.py filter=evil diff=evil\n"})
+    git(root, "config", "filter.evil.clean", f"touch {ran}")
+    git(root, "config", "filter.evil.required", "true")
+    git(root, "config", "diff.evil.textconv", f"touch {ran};cat")
+    git(root, "config", "diff.external", f"touch {ran};cat")
+    (root / "shop/cookies.py").write_text("a\nb = 1\n")
+    (root / "shop/jar.py").write_text("def open_jar():\n    return 1\n")
+    changes = {change.path: change for change in parse_diff(read_diff(root))}
+    assert changes["shop/cookies.py"].lines == (2,)
+    assert changes["shop/jar.py"].lines == (1, 2) and "open_jar" in changes["shop/jar.py"].words
+    assert not ran.exists()
+
+
+def test_files_that_change_together_are_known_also_of_a_new_file(home: Path, root: Path) -> None:
+    for number in range(2):
+        commit(root, "Speak", {f"langs/l{number}.txt": "a", "speech.py": f"{number}"})
+    with closing(read(home, root)) as history:
+        assert history.changed_with("shop", ["shop/clock.py"]) == {"shop/payments.py": Companion(1 / 2**0.5, 1)}
+        assert set(history.changed_with("shop", ["langs/new.txt"])) == {"langs/l0.txt", "langs/l1.txt", "speech.py"}
+        assert max(history.changed_lately("shop").items(), key=lambda row: row[1])[0] == "speech.py"

@@ -109,3 +109,42 @@ def test_a_history_goes_with_its_index(shop: Path) -> None:
     assert file.exists() and file.parent.stat().st_mode & 0o077 == 0
     ask("status", "--drop", "--name", index(shop))
     assert not file.exists()
+
+
+TILL = """from shop.cart import total_price
+
+
+def charge(items):
+    return total_price(items)
+
+
+def test_charge():
+    assert charge([1]) == 1
+"""
+
+
+def test_impact_lists_what_depends_on_a_change_and_what_changes_with_it(shop: Path) -> None:
+    commit(shop, "Charge", {"shop/till.py": TILL})
+    for price in range(3):
+        commit(shop, f"Price {price}", {"shop/cart.py": f"# {price}\n{CART}", "prices.json": f"{price}"})
+    assert ask("impact")[0] == 1
+    (shop / "shop/cart.py").write_text(CART.replace("sum(items)", "sum(items) - 1"))
+    result = orjson.loads(ask("impact", "--json")[1])
+    assert [one["func_name"] for one in result["definitions"]] == ["total_price"]
+    dependents = {one["name"]: (one["relation"], one["test"], one["depth"]) for one in result["dependents"]}
+    assert dependents == {"charge": ("calls", False, 1), "test_charge": ("calls", True, 2)}
+    likely = {one["path"]: one for one in result["likely"]}
+    assert next(iter(likely)) == "prices.json" and likely["prices.json"]["commits"] == 3
+    said = ask("impact", "total_price")[1]
+    assert "shop/till.py:4  charge calls total_price" in said and "prices.json  changed together 3 times" in said
+
+
+def test_impact_names_calls_of_what_is_gone_and_compares_revisions_and_diffs(shop: Path) -> None:
+    commit(shop, "Charge", {"shop/till.py": TILL})
+    commit(shop, "Rename", {"shop/cart.py": CART.replace("total_price", "price_of")})
+    assert "total_price is gone, and still called in shop/till.py:4" in ask("impact", "HEAD~1..HEAD")[1]
+    diff = subprocess.run(["git", "-C", str(shop), "diff", "HEAD~1"], capture_output=True, check=True).stdout
+    (shop / "rename.diff").write_bytes(diff)
+    assert "1 definition of 1 file changed" in ask("impact", "rename.diff")[1]
+    with pytest.raises(InputError, match=r"git cannot compare nowhere\.\.HEAD"):
+        ask("impact", "nowhere..HEAD")

@@ -1,0 +1,274 @@
+"""Finds what a change touches: the definitions it changes, what depends on them, their tests, and the files that it
+likely has to change as well.
+
+Such a file shares commits with the changed ones, has the words of the change, calls what it changes, or has a changed
+file's name. `treeline eval impact` measures this: one file of a commit is hidden, and looked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from treeline.corpus.analysis import parts, terms
+from treeline.corpus.frozen import frozen
+from treeline.corpus.function import Function
+from treeline.engine.hits import Hit
+from treeline.engine.protocol import Engine, Filters
+from treeline.graph.callgraph import POSSIBLE
+from treeline.graph.history import History
+from treeline.search.lanes.graph import text_calls_lane
+from treeline.search.relatives import Neighbour, Relatives
+from treeline.search.searcher import Searcher
+from treeline.search.structure import EVERYTHING, Location, is_test
+
+HEADER = re.compile(r"(?:diff --git |\+\+\+ |--- |rename (?:from|to) )")
+HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,60}")
+DECLARATION = re.compile(
+    r"^\s*(?:(?:pub|public|private|protected|static|export|default|async|abstract|final|override|open|internal)\s+)*"
+    r"(?:def|class|func|fn|function|interface|struct|trait|enum|module|type)\s+(?:\([^)]{0,80}\)\s*)?([A-Za-z_]\w{1,60})"
+)
+LONGEST_LINE = 1_000  # of a changed line that is read
+MOST_LINES = 20_000  # changed lines of one file
+MOST_WORDS = 250  # of a change, the most particular ones: what the keyword search takes
+WORD_HITS = 200  # units with words of the change that are counted
+TEST_DEPTH = 3  # calls from a test to what it tests
+SAME_NAME = re.compile(r"^(?:tests?|spec)[_.-]|[_.-](?:tests?|specs?|unit)(?=[._-]|$)|(?<=[a-z])(?:Tests?|Spec)$")
+NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
+
+
+@frozen
+class FileChange:
+    """One file of a diff: lines of its new text, the words on all changed lines, and the names no longer declared."""
+
+    path: str
+    lines: tuple[int, ...] = ()
+    words: frozenset[str] = frozenset()
+    lost_names: tuple[str, ...] = ()
+
+
+@frozen
+class Dependent:
+    """A symbol that depends on a changed definition."""
+
+    neighbour: Neighbour
+    is_certain: bool
+    is_test: bool
+    is_changed: bool
+
+
+@frozen
+class Likely:
+    """A file that the change does not touch and may have to: its score, and why."""
+
+    path: str
+    score: float
+    commits: int
+    reasons: tuple[str, ...]
+
+
+@frozen
+class Impact:
+    """The definitions that a change touches, the names that it no longer declares with the units that still call them,
+    what depends on the definitions, and the files that likely have to change too."""
+
+    definitions: tuple[Hit, ...]
+    lost_names: tuple[tuple[str, tuple[Hit, ...]], ...]
+    dependents: tuple[Dependent, ...]
+    files: tuple[Likely, ...]
+
+
+def parse_diff(text: str) -> list[FileChange]:
+    """The files of a unified diff, with or without context lines."""
+    lines: dict[str, list[int]] = defaultdict(list)
+    texts: dict[str, dict[str, list[str]]] = defaultdict(lambda: {"+": [], "-": []})
+    path, number, old, new = "", 0, 0, 0  # the next line of the new text, and how many are left of either in the hunk
+    for line in text.split("\n"):
+        sign = line[:1]
+        if old <= 0 and new <= 0:
+            if hunk := HUNK.match(line):
+                number = int(hunk[2])
+                old, new = (int(count or 1) for count in hunk.group(1, 3))
+                if not new:
+                    lines[path].append(number)  # of a deletion, the line before it
+            elif HEADER.match(line) and (name := _path(line)):
+                path = name
+                texts[path]
+        elif sign == "+":
+            if line[1:].strip():
+                lines[path].append(number)
+            texts[path][sign].append(line[1:LONGEST_LINE])
+            number, new = number + 1, new - 1
+        elif sign == "-":
+            texts[path][sign].append(line[1:LONGEST_LINE])
+            old -= 1
+        elif sign != "\\":  # `\ No newline at end of file`
+            number, old, new = number + 1, old - 1, new - 1
+    return [_file_change(path, lines[path], one) for path, one in texts.items()]
+
+
+def _path(header: str) -> str:
+    """The path of a header line; '' if it names none."""
+    if header.startswith(("--- ", "+++ ")):
+        name = header[4:].split("\t")[0].strip()
+        if name == "/dev/null":
+            return ""
+        if name.startswith('"'):
+            name = name.strip('"').encode("latin-1", "backslashreplace").decode("unicode_escape")
+            name = name.encode("latin-1", "replace").decode("utf-8", "replace")
+        return re.sub(r"^[abciow]/", "", name)
+    return header.removeprefix("rename to ").strip() if header.startswith("rename to ") else ""
+
+
+def _file_change(path: str, lines: Sequence[int], texts: Mapping[str, Sequence[str]]) -> FileChange:
+    both = [line for some in texts.values() for line in some]
+    declarations = {sign: {name[1] for name in map(DECLARATION.match, some) if name} for sign, some in texts.items()}
+    words = frozenset(word for line in both for word in IDENTIFIER.findall(line))
+    return FileChange(path, tuple(lines[:MOST_LINES]), words, tuple(sorted(declarations["-"] - declarations["+"])))
+
+
+def change_of(function: Function) -> FileChange:
+    """The change of one whole definition."""
+    first, last = function.address.lines or (1, 1)
+    return FileChange(function.path, tuple(range(first, last + 1)), frozenset(IDENTIFIER.findall(function.func_name)))
+
+
+def impact_of(searcher: Searcher, history: History | None, changes: Sequence[FileChange], repo: str, k: int) -> Impact:
+    """The impact of the changes of a repository, with the `k` likeliest other files."""
+    definitions = [hit for change in changes for hit in units_of(searcher, change, repo)]
+    dependents = tuple(dependents_of(searcher.relatives, definitions))
+    shares = evidence_for(searcher.engine, history, changes, dependents, repo)
+    together = history.changed_with(repo, [change.path for change in changes]) if history else {}
+    files = tuple(
+        Likely(path, score, together[path].commits if path in together else 0, tuple(_reasons(shares[path])))
+        for path, score in rank_files(shares)[:k]
+    )
+    return Impact(tuple(definitions), tuple(_still_called(searcher, changes, repo)), dependents, files)
+
+
+def units_of(searcher: Searcher, change: FileChange, repo: str) -> list[Hit]:
+    """The innermost definitions that hold changed lines, in their order."""
+    locations = searcher.locations
+    hits = locations.units(searcher.engine, Location(change.path), Filters(repo=repo)) if locations else []
+    rows = [(hit, lines) for hit in hits if (lines := hit.address.lines) and hit.address.path == change.path]
+    rest = np.unique(np.asarray(change.lines, dtype=np.int64))
+    units = []
+    for hit, (first, last) in sorted(rows, key=lambda row: row[1][1] - row[1][0]):
+        inside = (rest >= first) & (rest <= last)
+        if inside.any() and hit.address.kind != "file":
+            units.append(hit)
+        rest = rest[~inside]
+    return sorted(units, key=lambda hit: hit.address.lines or (0, 0))
+
+
+def dependents_of(relatives: Relatives, definitions: Sequence[Hit]) -> Iterator[Dependent]:
+    """Callers, subclasses and users of the changed definitions, and the tests that reach them over more calls."""
+    ids = {hit.id for hit in definitions}
+    for one in relatives.around(ids, EVERYTHING, "in", TEST_DEPTH):
+        is_a_test = is_test(one.path, one.name)
+        if one.depth == 1 or is_a_test:
+            yield Dependent(one, one.how != POSSIBLE, is_a_test, one.id in ids)
+
+
+def _still_called(
+    searcher: Searcher, changes: Sequence[FileChange], repo: str
+) -> Iterator[tuple[str, tuple[Hit, ...]]]:
+    """Names that are no longer declared anywhere, each with the functions whose code still calls it."""
+    engine, depth, filters = searcher.engine, searcher.settings.lane_depth, Filters(repo=repo)
+    for name in dict.fromkeys(name for change in changes for name in change.lost_names):
+        if not engine.named(name, 1, filters):
+            yield name, tuple(text_calls_lane(engine, name, depth, filters).hits)
+
+
+@frozen
+class Evidence:
+    """One kind of evidence for a file: its weight, and the reason as the user reads it."""
+
+    weight: float
+    reason: str
+
+
+EVIDENCE = {
+    "together": Evidence(1.0, ""),  # says how often
+    "words": Evidence(0.7, "has words of the change"),
+    "name": Evidence(0.3, "named like a changed file"),
+    "calls": Evidence(0.3, "uses what is changed"),
+    "lately": Evidence(0.2, "changed lately"),
+    "folder": Evidence(0.1, "beside a changed file"),
+}
+LEAST_SAID = 0.3  # of the best value; a reason that is weaker is not given
+
+
+def evidence_for(
+    engine: Engine,
+    history: History | None,
+    changes: Sequence[FileChange],
+    dependents: Sequence[Dependent],
+    repo: str,
+) -> dict[str, dict[str, float]]:
+    """For each file that the changes do not touch, the evidence of each kind in parts of the most that any has."""
+    paths = {change.path for change in changes}
+    values: dict[str, Mapping[str, float]] = {
+        "words": _by_words(engine, changes, repo),
+        "calls": Counter(one.neighbour.path for one in dependents if one.neighbour.depth == 1),
+    }
+    if history:
+        values["together"] = {path: one.weight for path, one in history.changed_with(repo, paths).items()}
+        values["lately"] = history.changed_lately(repo)
+    files = set().union(*values.values()) - paths
+    stems, folders = set(map(_stem, paths)), {path.rpartition("/")[0] for path in paths}
+    values["name"] = {path: float(_stem(path) in stems) for path in files}
+    values["folder"] = {path: float(path.rpartition("/")[0] in folders) for path in files}
+    shares: dict[str, dict[str, float]] = defaultdict(dict)
+    for kind, own in values.items():
+        most = max((value for path, value in own.items() if path in files), default=0.0)
+        for path in files.intersection(own) if most > 0 else ():
+            shares[path][kind] = own[path] / most
+    return dict(shares)
+
+
+def rank_files(
+    shares: Mapping[str, Mapping[str, float]], evidence: Mapping[str, Evidence] = EVIDENCE
+) -> list[tuple[str, float]]:
+    """The files with their scores, best first."""
+    scores = {
+        path: sum(evidence[kind].weight * share for kind, share in own.items() if kind in evidence)
+        for path, own in shares.items()
+    }
+    return sorted(scores.items(), key=lambda row: (-row[1], row[0]))
+
+
+def _reasons(shares: Mapping[str, float]) -> Iterator[str]:
+    for kind, evidence in EVIDENCE.items():
+        if evidence.reason and shares.get(kind, 0.0) >= LEAST_SAID:
+            yield evidence.reason
+
+
+def _by_words(engine: Engine, changes: Sequence[FileChange], repo: str) -> dict[str, float]:
+    """Files by the words of the changed lines: the sum of the scores of their units."""
+    words = {word for change in changes for word in change.words}
+    # A name of several parts says more than a word.
+    particular = sorted(words, key=lambda word: (-len(parts(word)), -len(word), word))[:MOST_WORDS]
+    scores: dict[str, float] = defaultdict(float)
+    for hit in engine.keyword([_term(word) for word in particular], WORD_HITS, Filters(repo=repo)):
+        scores[hit.address.path] += hit.score
+    return scores
+
+
+def _term(word: str) -> str:
+    """The term of a whole identifier, which is rarer than those of its parts."""
+    own = terms(word)
+    return own[-1] if own else word.lower()
+
+
+def _stem(path: str) -> str:
+    """The name of a file without its ending and what marks a test: `app` of `tests/test_app.py`."""
+    *folders, name = path.split("/")
+    stem = name.split(".")[0] or name
+    if stem in NAMELESS and folders:
+        stem = folders[-1]
+    return (SAME_NAME.sub("", stem) or stem).lower()

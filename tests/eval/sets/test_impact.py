@@ -1,0 +1,29 @@
+"""Commits with one file hidden."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from tests.ingest.test_history import commit, git
+from treeline.eval.sets.impact import command
+
+
+def test_the_hidden_file_of_a_commit_is_found_from_those_that_change_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_ENCODER", "none")
+    root = tmp_path / "shop"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    commit(root, "Price", {"cart.py": "def price():\n    return 3\n", "data/prices.txt": "3"})
+    for number in range(14):
+        commit(root, "Fill", {f"shelf/{number}.py": f"box_{number} = 1\n"})
+    commit(root, "Price", {"cart.py": "def price():\n    return 4\n", "data/prices.txt": "4"})
+    said = CliRunner().invoke(command, [str(root), "--commits", "1", "--ablate", "--json", "-"], catch_exceptions=False)
+    document = orjson.loads(said.stdout)
+    means = {system["name"]: system["means"]["hit_10"]["mean"] for system in document["systems"]}
+    assert means["default"] == means["co-changes"] == 1.0 and "without words" in means
+    assert means["without together"] == 0.0
