@@ -182,7 +182,7 @@ def _tokens(command: list[str]) -> Iterator[bytes]:
         process.wait()
 
 
-def read_diff(root: Path, revisions: str = "", *, staged: bool = False) -> str:
+def read_diff(root: Path, revisions: str = "", *, is_staged: bool = False) -> str:
     """The diff of a checkout's folder: between two revisions (`main..topic`), in the index, or (default) from HEAD to
     the files as they are, new ones included. No filter or other program of the repository's configuration is run."""
     drivers = (
@@ -194,7 +194,7 @@ def read_diff(root: Path, revisions: str = "", *, staged: bool = False) -> str:
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     command = ["-C", str(root), "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv"]
     command += ["--unified=0", "--relative", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"]
-    command += ["--cached"] if staged else []
+    command += ["--cached"] if is_staged else []
     result = subprocess.run(
         git_command([*command, "--end-of-options", revisions or "HEAD", "--", "."]),
         env=git_environment() | environment,
@@ -205,7 +205,7 @@ def read_diff(root: Path, revisions: str = "", *, staged: bool = False) -> str:
     if result.returncode:
         reason = result.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").partition("\n")[0]
         raise InputError(f"git cannot compare {revisions or 'the files with HEAD'}: {reason}", "name REV..REV")
-    new = "" if staged or revisions else "".join(_new_files(root))
+    new = "" if is_staged or revisions else "".join(_new_files(root))
     return result.stdout[:MOST_BYTES].decode("utf-8", "replace") + new
 
 

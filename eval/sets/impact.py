@@ -49,15 +49,15 @@ class Hiding:
 
 def choose(log: Log, most: int) -> dict[str, Hiding]:
     """The last commits that changed at least two files and one that was there before, by hash."""
-    chosen = {}
+    hidings = {}
     for commit, changes in reversed(log):
         before = sorted(change.path for change in changes if change.status == "M")
         if before and 2 <= len(changes) <= MOST_FILES and all(change.status in "AMD" for change in changes):
             number = int.from_bytes(blake2b(commit.hash.encode(), digest_size=8).digest())
-            chosen[commit.hash] = Hiding(commit, before[number % len(before)])
-        if len(chosen) == most:
+            hidings[commit.hash] = Hiding(commit, before[number % len(before)])
+        if len(hidings) == most:
             break
-    return chosen
+    return hidings
 
 
 @click.command("impact")
@@ -96,15 +96,15 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
 
 
 def _evaluate(repository: Path, most: int, settings: Settings, ablate: bool, output: Output) -> Iterator[Evaluation]:
-    git = next((place for place in (repository / ".git", repository) if (place / "HEAD").is_file()), None)
+    git = next((folder for folder in (repository / ".git", repository) if (folder / "HEAD").is_file()), None)
     if git is None:
         raise InputError(f"{repository} is no git repository")
     repo = (repository.parent if repository.name == "repo" else repository).resolve().name
     log = list(read_log(git, "", run_git(git, "rev-parse", "HEAD").decode().strip()))
-    chosen = choose(log, most)
+    hidings = choose(log, most)
     home = eval_settings(settings).home_path
     home.mkdir(parents=True, exist_ok=True)
-    for hiding, history in _replay(log, chosen, repo, home / f"impact-{repo}.sqlite"):
+    for hiding, history in _replay(log, hidings, repo, home / f"impact-{repo}.sqlite"):
         with loading(output.console) as progress:
             folder = check_out(git, hiding.commit.hash, home / "impact" / repo)
             old = run_git(folder, "cat-file", "blob", f"{hiding.commit.hash}^:{hiding.path}")
@@ -117,23 +117,23 @@ def _evaluate(repository: Path, most: int, settings: Settings, ablate: bool, out
         with closing(searcher), searcher.searcher() as current:
             rankings = dict(_rankings(current, history, changes, repo, ablate))
         case = Case(hiding.commit.hash[:12], hiding.commit.subject, {hiding.path: 1.0}, group=repo)
-        systems = [System(name, name, _constant(ranked)) for name, ranked in rankings.items()]
+        systems = [System(name, name, _constant(paths)) for name, paths in rankings.items()]
         yield measure_systems(dataset([case]), systems, output.console)
 
 
-def _replay(log: Log, chosen: Mapping[str, Hiding], repo: str, file: Path) -> Iterator[tuple[Hiding, History]]:
+def _replay(log: Log, hidings: Mapping[str, Hiding], repo: str, file: Path) -> Iterator[tuple[Hiding, History]]:
     """Each commit to find a file of, with the history before it."""
     file.unlink(missing_ok=True)
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = OFF")
         create(database)
         commits = iter(log)
-        start = next((number for number, (commit, _) in enumerate(log) if commit.hash in chosen), 0)
+        start = next((number for number, (commit, _) in enumerate(log) if commit.hash in hidings), 0)
         add(database, repo, islice(commits, start))
         for commit, changes in commits:
-            if commit.hash in chosen:
+            if commit.hash in hidings:
                 with closing(History(file)) as history:
-                    yield chosen[commit.hash], history
+                    yield hidings[commit.hash], history
             add(database, repo, [(commit, changes)])
     file.unlink()
 

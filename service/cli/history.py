@@ -67,12 +67,12 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
 
 @click.command("impact", cls=StrictCommand)
 @click.argument("change", default="", metavar="[CHANGE]")
-@click.option("--staged", is_flag=True, help="What is staged for the next commit.")
+@click.option("--staged", "is_staged", is_flag=True, help="What is staged for the next commit.")
 @click.option("-k", "k", default=LIKELY_FILES, show_default=True, type=click.IntRange(1, 100), help="How many files.")
 @click.option("--repo", default="", metavar="OWNER/NAME", help="The repository, where the index has several.")
 @index_options
 @click.option("--json", "as_json", is_flag=True, help=ABOUT_JSON)
-def impact(change: str, staged: bool, k: int, repo: str, engine: str | None, name: str, as_json: bool) -> int:
+def impact(change: str, is_staged: bool, k: int, repo: str, engine: str | None, name: str, as_json: bool) -> int:
     """Show what a change touches: treeline impact main..topic
 
     CHANGE is a range of revisions, a .diff file, - for a diff on standard input, or the name of one definition;
@@ -85,7 +85,7 @@ def impact(change: str, staged: bool, k: int, repo: str, engine: str | None, nam
     settings = target_settings(engine, name)
     with closing(open_searcher(settings, once=True)) as searcher, current_history(settings) as history:
         repo = repo or _only_repository(searcher)
-        changes = _changes(searcher, change, staged=staged, repo=repo, is_project=not is_named(settings, name))
+        changes = _changes(searcher, change, is_staged=is_staged, repo=repo, is_project=not is_named(settings, name))
         with searcher.searcher() as current:
             result = impact_of(current, history, changes, repo, k)
     if as_json:
@@ -107,7 +107,7 @@ def _only_repository(searcher: LiveSearcher) -> str:
     return repos[0] if repos else ""
 
 
-def _changes(searcher: LiveSearcher, change: str, *, staged: bool, repo: str, is_project: bool) -> list[FileChange]:
+def _changes(searcher: LiveSearcher, change: str, *, is_staged: bool, repo: str, is_project: bool) -> list[FileChange]:
     """The changes that the command names."""
     from treeline.ingest.history import read_diff
     from treeline.ingest.project import find_project
@@ -123,4 +123,4 @@ def _changes(searcher: LiveSearcher, change: str, *, staged: bool, repo: str, is
     if not is_project:
         raise InputError("without a project there is nothing to compare", "give a .diff file or a definition's name")
     root = find_project(Path.cwd(), searcher.settings.home_path).root
-    return parse_diff(read_diff(root, change, staged=staged))
+    return parse_diff(read_diff(root, change, is_staged=is_staged))
