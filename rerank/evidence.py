@@ -26,8 +26,14 @@ LONGEST_COMPOUND = 3  # query words that may be joined in a name: `threadpool`
 VERSION = re.compile(
     r"(?:^|(?<=/))v(?P<folder>\d{1,3})(?=/)|(?<=[-_])v?(?P<name>\d{1,4}(?:\.\d{1,6}){1,3}(?:-\d{1,3})?)(?=[./])"
 )
+OUTDATED = re.compile(r"(?:^|/)(deprecated|legacy|old|obsolete|attic)/")
+FIRST_VERSION = re.compile(r"(?:^|(?<=/))v[01]/")  # old beside the same file without it
+# Who does something, and what it does: a `formatter` formats, a `router` routes. Stemming keeps these endings.
+AGENT = re.compile(r"(?<=[a-z]{4})[eo]r$|(?<=[a-z]{4})e$")
+DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
 RE_EXPORTING = re.compile(r"(?:^|/)(?:__init__\.pyi?|index\.[cm]?[jt]sx?)$")
-NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
+FOLDER_NAMES = frozenset({"__init__", "index", "mod", "init"})
+NAMELESS = FOLDER_NAMES | {"lib", "main"}  # named by their folder
 ASKED_FOR = re.compile(
     rf"\b(?:{'|'.join(ASIDE_WORDS)}|tested|vendored|generated\s+(?:code|files?|sources?)|stubs?)\b", re.IGNORECASE
 )
@@ -58,12 +64,16 @@ class PathFacts(NamedTuple):
     is_test_like: bool
     re_exports: bool
     changes: bool  # a list of changes, if it is a document
+    facade: str  # the folder that it stands for, if there is one: `a/b/` for `a/b.rb` and `a/b/mod.rs`
+    parents: tuple[str, ...]  # the folders around it
 
 
 @lru_cache(maxsize=50_000)
 def path_facts(path: str) -> PathFacts:
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0] or name
+    parents = tuple("/".join(folders[:depth]) + "/" for depth in range(1, len(folders) + 1))
+    facade = parents[-1] if stem.lower() in FOLDER_NAMES and parents else f"{path.rpartition('.')[0]}/"
     if stem.lower() in NAMELESS and folders:
         stem = folders.pop()
     return PathFacts(
@@ -72,12 +82,21 @@ def path_facts(path: str) -> PathFacts:
         is_aside(path),
         bool(RE_EXPORTING.search(path)),
         bool(CHANGES_PATH.search(path)),
+        facade,
+        parents,
     )
 
 
 @lru_cache(maxsize=50_000)
 def label_words(label: str) -> frozenset[str]:
-    return frozenset(terms(label))
+    """The roots of a name's terms."""
+    return frozenset(map(root, terms(label)))
+
+
+@lru_cache(maxsize=50_000)
+def root(term: str) -> str:
+    """The term without the ending of an agent, so that `formatter` meets "formats"."""
+    return DOUBLED.sub(r"\1", AGENT.sub("", term)) if len(term) > 3 else term
 
 
 @lru_cache(maxsize=5_000)
@@ -96,18 +115,18 @@ def is_heading(name: str, query: str) -> bool:
 
 
 def query_words(query: str) -> frozenset[str]:
-    """The query's terms, and neighbouring words joined: a file for a "thread pool" may be called `threadpool`."""
+    """The roots of the query's terms, and of neighbours joined: a file for a "thread pool" may be `threadpool`."""
     spellings = QUERY_WORD.findall(query)
     result = set(terms(query))
     for length in range(2, LONGEST_COMPOUND + 1):
         for start in range(len(spellings) - length + 1):
             result.update(terms("".join(spellings[start : start + length]).lower()))
-    return frozenset(result)
+    return frozenset(map(root, result))
 
 
 def old_versions(paths: Sequence[str], repo_names: Sequence[str], query: str) -> list[bool]:
-    """For each file, whether it is an old version that the query does not name: in `v3/` beside `v4/`, or
-    `tool-1.9.spec` beside `tool-1.10.spec`."""
+    """For each file, whether it is an old version that the query does not name: in `v3/` beside `v4/`, `v1/a.go` beside
+    `a.go`, `tool-1.9.spec` beside `tool-1.10.spec`, or in `legacy/`."""
     matches = [VERSION.search(path) for path in paths]
     versions = [tuple(map(int, re.findall(r"\d+", one[0]))) if one else () for one in matches]
     # Files in the folders of two versions may have other names; two versions of a file have the same name but for them.
@@ -118,11 +137,16 @@ def old_versions(paths: Sequence[str], repo_names: Sequence[str], query: str) ->
     newest: dict[object, tuple[int, ...]] = {}
     for key, version in zip(series, versions, strict=True):
         newest[key] = max(newest.get(key, ()), version)
+    files = set(zip(repo_names, paths, strict=True))
+    words = query.lower()
     return [
-        one is not None
-        and version < newest[key]
-        and not re.search(rf"\bv?{re.escape(one['folder'] or one['name'])}\b", query, re.IGNORECASE)
-        for key, version, one in zip(series, versions, matches, strict=True)
+        (
+            one is not None
+            and (version < newest[key] or (repo, FIRST_VERSION.sub("", path, count=1)) in files - {(repo, path)})
+            and not re.search(rf"\bv?{re.escape(one['folder'] or one['name'])}\b", query, re.IGNORECASE)
+        )
+        or ((outdated := OUTDATED.search(path)) is not None and outdated[1] not in words)
+        for key, version, one, repo, path in zip(series, versions, matches, repo_names, paths, strict=True)
     ]
 
 

@@ -303,6 +303,20 @@ def folder_name(columns: Columns) -> Floats:
     return label_match(labels, columns.words)[columns.files]
 
 
+def facade(columns: Columns) -> Floats | None:
+    """The best score in the folder that a file stands for, of the same language: a facade is asked for its parts."""
+    best = np.zeros(len(columns.paths))
+    np.maximum.at(best, columns.files, columns.fused)
+    owners = list(zip(columns.repo_of_file, columns.language_of_file, strict=True))
+    parts: dict[tuple[tuple[str, str], str], float] = {}
+    for owner, fact, score in zip(owners, columns.facts, best.tolist(), strict=True):
+        for folder in fact.parents:
+            if folder != fact.facade:
+                parts[owner, folder] = max(parts.get((owner, folder), 0.0), score)
+    result = np.array([parts.get((owner, fact.facade), 0.0) for owner, fact in zip(owners, columns.facts, strict=True)])
+    return result[columns.files] if result.any() else None
+
+
 def home(columns: Columns) -> Floats | None:
     """The share of the names in a sentence that each repository defines; names that nothing defines do not count."""
     names = columns.symbols_in_sentence
@@ -381,6 +395,7 @@ RULES = (
     Rule("support", 0.5, support, "more matches in its file", scope="files", detail=other_matches),
     Rule("file-name", 0.6, file_name, "its file's name", scope="files"),
     Rule("folder-name", 0.5, folder_name, "its folder's name", scope="files"),
+    Rule("facade", 0.2, facade, "its folder's parts match", scope="files"),
     Rule("home", 1.5, home, "its repository defines names in the query", scope="files"),
     Rule("history", 0.4, history, "changed by commits about the same", scope="files", detail=commit),
     Rule("length", 0.05, length, "a long file", "a short file", "files"),

@@ -63,6 +63,17 @@ CASES: tuple[tuple[str, str, Sequence[Candidate], list[str]], ...] = (
         ["g"],
     ),
     (
+        "facade",
+        "a way to send it",
+        units(
+            ("c.rb", "c", "class", 1.0),
+            ("multipart.rb", "f", "class", 0.95),
+            ("multipart/b.rb", "g", "class", 0.9),
+            ("d.rb", "z", "class", 0.0),
+        ),
+        ["f"],
+    ),
+    (
         "home",
         "how does Blueprint inherit it",
         [

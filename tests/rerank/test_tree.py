@@ -385,6 +385,23 @@ def test_an_old_version_of_a_file_follows_the_newest_unless_it_is_asked_for() ->
     assert old_versions(paths, ["o/a", "o/b", "o/c", "o/d"], "dependencies") == [False] * 4
 
 
+def test_an_outdated_folder_and_a_first_version_beside_the_same_file_are_old() -> None:
+    paths = ["lib/legacy/parse.js", "api/v1/pods.go", "api/pods.go", "api/v1/nodes.go"]
+    assert old_versions(paths, ["o/r"] * 4, "parse pods") == [True, True, False, False]
+    assert old_versions(paths, ["o/r"] * 4, "legacy v1 pods") == [False] * 4
+
+
+def test_the_name_of_an_agent_meets_what_it_does() -> None:
+    for name, query in (
+        ("formatter", "formats a date"),
+        ("router", "routing"),
+        ("logger", "log it"),
+        ("writer", "writes"),
+    ):
+        assert path_facts(f"{name}.py").stem & query_words(query), name
+    assert not path_facts("user.py").stem & query_words("use it")
+
+
 def test_words_of_the_query_that_are_one_word_in_a_file_name_meet_it() -> None:
     rows = units(
         ("work.c", "queue", "function", 1.0), ("threadpool.c", "post", "function", 0.7), ("y.c", "z", "class", 0.0)
