@@ -1,6 +1,7 @@
 """An editor's client, over standard input and output, in a project that nobody indexed."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -129,7 +130,7 @@ def test_a_lens_counts_the_callers_and_its_command_shows_them(converse: Converse
             types.CodeLensParams(editor.document("shop/mail.py"))
         )
         assert lenses is not None
-        [lens] = [await editor.client.code_lens_resolve_async(lens) for lens in lenses]
+        [lens] = lenses  # none above what nothing here calls: others may call it
         assert lens.command is not None and lens.command.title == "2 callers"
         opened = await editor.command(lens.command.command, *(lens.command.arguments or ()))
         assert sorted(editor.offered[0]) == ["Cart.pay shop/cart.py:5", "refund shop/cart.py:10"]
@@ -153,13 +154,55 @@ def test_definition_and_references_follow_the_call_graph(converse: Converse) -> 
         assert isinstance(found, list)
         [place] = found
         assert isinstance(place, types.Location)
-        assert place.uri == editor.uri("shop/mail.py") and place.range.start.line == 0
-        references = await editor.client.text_document_references_async(
-            types.ReferenceParams(types.ReferenceContext(False), editor.document("shop/mail.py"), types.Position(0, 6))
-        )
-        assert sorted(one.range.start.line for one in references or ()) == [6, 10]
+        name = types.Range(types.Position(0, 4), types.Position(0, 16))
+        assert place.uri == editor.uri("shop/mail.py") and place.range == name
+
+        async def references(declaration: bool) -> list[tuple[int, int]]:
+            document, at = editor.document("shop/mail.py"), types.Position(0, 6)
+            params = types.ReferenceParams(types.ReferenceContext(declaration), document, at)
+            places = await editor.client.text_document_references_async(params)
+            return sorted((one.range.start.line, one.range.start.character) for one in places or ())
+
+        assert await references(False) == [(6, 15), (10, 11)]
+        assert await references(True) == [(0, 4), (6, 15), (10, 11)]
 
     converse(talk)
+
+
+def test_an_extension_asks_questions_and_gets_the_lines_that_match(converse: Converse) -> None:
+    async def talk(editor: Editor) -> None:
+        ask = editor.client.protocol.send_request_async
+        page = await ask("treeline/search", {"query": "what calls send_receipt"})
+        assert page.notices[0].startswith("2 functions are known to call the send_receipt")
+        [pay] = [one for one in page.results if one.name == "Cart.pay"]
+        assert (pay.path, pay.line, pay.column, pay.note) == ("shop/cart.py", 4, 8, "calls")
+        [line] = pay.lines
+        assert (line.line, line.text) == (6, "        return send_receipt(to)")
+        assert [line.text[begin:end] for begin, end in line.matches] == ["send_receipt("]
+        callers = {"relation": "callers", "uri": editor.uri("shop/mail.py"), "line": 0}
+        rows = (await ask("treeline/related", callers)).results
+        assert sorted((one.name, one.lines[0].line) for one in rows) == [("Cart.pay", 6), ("refund", 10)]
+        alone = await ask("treeline/related", callers | {"uri": editor.uri("shop/cart.py"), "line": 9})
+        assert (alone.notices, alone.results) == (["no callers known"], [])
+        nothing = await ask("treeline/search", {"query": '"nowhere to be seen"'})
+        assert nothing.results == [] and nothing.notices
+
+    converse(talk)
+
+
+@pytest.mark.parametrize(("farewell", "code"), [("shutdown", 0), ("", 1)])
+def test_the_server_ends_when_it_is_told_to(tmp_path: Path, farewell: str, code: int) -> None:
+    messages = [{"id": 1, "method": "initialize", "params": {"capabilities": {}}}]
+    messages += [{"id": 2, "method": farewell}] if farewell else []
+    messages += [{"method": "exit"}]
+    bodies = [json.dumps({"jsonrpc": "2.0", **message}) for message in messages]
+    text = "".join(f"Content-Length: {len(body)}\r\n\r\n{body}" for body in bodies)
+    command = [sys.executable, "-m", "treeline.service.cli", "lsp"]
+    environment = {**os.environ, "TREELINE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        command, input=text, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+    assert (done.returncode, done.stderr) == (code, "")
 
 
 def counting(*encodings: str) -> types.ClientCapabilities:
