@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-slow test-all newest compose-test lint fix types pytest bench eval csn docs readme constraints system docker clean audit torture fuzz mutants cluster snapshots
+.PHONY: help serve test test-slow test-all newest compose-test lint fix types pytest bench eval csn docs readme constraints system docker clean audit torture fuzz mutants cluster snapshots vscode
 
 PINS := pyproject.toml constraints.txt
 EXTRAS := elasticsearch,lsp,serve
@@ -89,6 +89,9 @@ csn: .venv/.installed-eval
 docs: .venv/.installed ## write the pages that are made from the code
 	@.venv/bin/python -m treeline.service.settings_doc
 	@.venv/bin/python scripts/reference.py
+
+vscode: ## the extension for VS Code, editors/vscode/treeline.vsix; needs node 20 and npm
+	@cd editors/vscode && npm install --no-package-lock --no-audit --no-fund --silent && npm run --silent package
 
 readme: .venv/.installed ## run the commands that the README shows, after `make serve` has made the index
 	@.venv/bin/python scripts/readme_output.py
