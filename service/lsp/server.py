@@ -80,7 +80,7 @@ class TreelineServer(LanguageServer):
     def neighbours(self, relation: str, uri: str, line: int) -> list[Span]:
         """The callers, callees or similar functions of the unit at a line (from 0)."""
         around = self.project.at(path_of(uri), line + 1)
-        return self.project.related(relation, around.id) if around else []
+        return self.project.relatives(relation, around.id) if around else []
 
     def lines(self, uri: str) -> list[str]:
         """The lines of a document, open or on disk; none if it is gone, or not UTF-8."""
@@ -180,7 +180,7 @@ def add_symbols(server: TreelineServer) -> None:
         return {"notices": page.notices, "total": page.total, "results": [server.row(one) for one in page.spans]}
 
     @server.feature(RELATED)
-    async def related(params: Any) -> dict[str, object]:
+    async def relatives(params: Any) -> dict[str, object]:
         """The same for the `relation` of the unit at a `line` (from 0) of a document (`uri`)."""
         relation, uri, line = str(params.relation), str(params.uri), int(params.line)
         spans = await server.answer(lambda: server.neighbours(relation, uri, line))

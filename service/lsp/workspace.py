@@ -118,7 +118,7 @@ class Workspace:
         notices = (answer.corrections.sentence, exact, *answer.hints, answer.no_match)
         return Page(tuple(filter(None, notices)), answer.total, tuple(spans))
 
-    def related(self, relation: str, id_: str) -> list[Span]:
+    def relatives(self, relation: str, id_: str) -> list[Span]:
         """The callers, callees or similar functions of a unit; callers with the lines of their calls."""
         if relation not in RELATIONS:
             return []
