@@ -205,7 +205,7 @@ def add_symbols(server: TreelineServer) -> None:
 def add_lenses(server: TreelineServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
-        """How many callers a function has, above it; nothing above one that has none: others may call it."""
+        """The number of callers above each function that has some; others may call one that has none."""
         uri = params.text_document.uri
         callers = await server.answer(lambda: server.project.callers_in(path_of(uri)))
         return [
