@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from treeline.corpus.analysis import parts, terms
+from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.engine.hits import Hit
@@ -137,8 +138,17 @@ def change_of(function: Function) -> FileChange:
     return FileChange(function.path, tuple(range(first, last + 1)), frozenset(IDENTIFIER.findall(function.func_name)))
 
 
-def impact_of(searcher: Searcher, history: History | None, changes: Sequence[FileChange], repo: str, k: int) -> Impact:
+def only_repository(engine: Engine) -> str:
+    """The repository of an index that has only one; '' for an empty index."""
+    repos = sorted(engine.facets().get("repo", {}))
+    if len(repos) > 1:
+        raise InputError(f"the index has {len(repos):,} repositories", "name one as repo")
+    return repos[0] if repos else ""
+
+
+def impact_of(searcher: Searcher, changes: Sequence[FileChange], repo: str, k: int) -> Impact:
     """The impact of the changes of a repository, with the `k` likeliest other files."""
+    history = searcher.history
     definitions = [hit for change in changes for hit in units_of(searcher, change, repo)]
     dependents = tuple(dependents_of(searcher.relatives, definitions))
     shares = evidence_for(searcher.engine, history, changes, dependents, repo)

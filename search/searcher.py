@@ -17,7 +17,7 @@ from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import Engine, IndexInfo
 from treeline.graph.callgraph import CallGraph
-from treeline.graph.history import StoredHistory, history_file
+from treeline.graph.history import History, StoredHistory, history_file
 from treeline.graph.references import last_of
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
 from treeline.rerank.fusion import fusion
@@ -97,6 +97,11 @@ class Searcher:
     def graph(self) -> CallGraph | None:
         """The call graph, loaded or built on first use."""
         return self._graph()
+
+    @property
+    def history(self) -> History | None:
+        """The history of the index's repositories as it is now; None if there is none."""
+        return self._history()
 
     def search(self, query: Query, reorder: Reorder | None = None) -> Answer:
         """One page of results; `reorder` may move results of the ranked list."""

@@ -34,6 +34,7 @@ QUESTION = (
 )
 SUGGESTIONS = 8
 MOST_SUGGESTIONS = 50
+LIKELY_FILES, MOST_LIKELY_FILES = 10, 100
 SIMILAR = 10
 MOST_SIMILAR = 100
 
@@ -102,6 +103,15 @@ SearchParameters = create_model(
     __doc__="A question with its switches.",
     **{switch.name: _field(switch) for switch in SWITCHES},
 )
+
+
+class ImpactParameters(IndexParameters):
+    """A change, as a diff or as the id of one definition."""
+
+    diff: Text = Field("", description="A unified diff.")
+    function: str = Field("", pattern=f"{FUNCTION_ID}|^$", description="Instead: a unit's id.")
+    repo: Text = Field("", max_length=FILTER_LENGTH, description="The repository, where the index has several.")
+    k: int = Field(LIKELY_FILES, ge=1, le=MOST_LIKELY_FILES, description="How many files that likely change as well.")
 
 
 class SuggestParameters(IndexParameters):

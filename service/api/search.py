@@ -19,15 +19,19 @@ from treeline.search.tree import result_graph
 from treeline.service.api.answers import (
     CompleteBody,
     DegradationBody,
+    ImpactBody,
     MapBody,
     MapNodeBody,
     SearchBody,
     SuggestBody,
 )
+from treeline.service.api.functions import find
 from treeline.service.api.parameters import (
+    MISSING,
     NOT_MODIFIED,
     PROBLEMS,
     CompleteParameters,
+    ImpactParameters,
     Question,
     SearchParameters,
     SuggestParameters,
@@ -66,6 +70,23 @@ def search(parameters: Question) -> Response:
 def search_text(parameters: Question) -> Response:
     """Find code by a text that is too long for a URL: an issue, a log, a diff."""
     return search_reply(parameters)
+
+
+@blueprint.post("/impact")
+@guard.reads
+@blueprint.input(ImpactParameters, location="json", arg_name="parameters")
+@blueprint.output(ImpactBody)
+@blueprint.doc(operation_id="impact", responses=MISSING)
+def impact(parameters: ImpactParameters) -> Response:
+    """The definitions that a change touches, what depends on them, and the files that likely have to change too."""
+    from treeline.search.impact import change_of, impact_of, only_repository, parse_diff
+
+    with context().searcher.searcher() as current:
+        unit = find(parameters.function) if parameters.function else None
+        changes = [change_of(unit)] if unit else parse_diff(parameters.diff)
+        repo = parameters.repo or (unit.repo if unit else only_repository(current.engine))
+        body = ImpactBody.of(impact_of(current, changes, repo, parameters.k), changes)
+    return json_reply(body.json_bytes(), cache=NEVER)
 
 
 def search_reply(parameters: Question) -> Response:

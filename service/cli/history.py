@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.service.cli.options import StrictCommand, echo, echo_json, index_options, is_named, target_settings
 from treeline.service.cli.search import ABOUT_JSON, choose_function
 
 if TYPE_CHECKING:
-    from treeline.graph.history import History
     from treeline.search.impact import FileChange
     from treeline.search.live import LiveSearcher
     from treeline.search.settings import Settings
@@ -26,16 +23,12 @@ LIKELY_FILES = 10
 DIFF_FILES = (".diff", ".patch")
 
 
-@contextmanager
-def current_history(settings: Settings) -> Iterator[History | None]:
-    """The history of an index with the newest commits, or None."""
-    from treeline.graph.history import StoredHistory, history_file
+def read_history(settings: Settings) -> None:
+    """Read the newest commits; if that fails, those that are there are searched."""
     from treeline.ingest.history import update
 
-    with suppress(TreelineError):  # then what is there is searched
+    with suppress(TreelineError):
         update(settings.home_path, settings.index, {})
-    with closing(StoredHistory(history_file(settings.home_path, settings.index))) as opener:
-        yield opener()
 
 
 @click.command("log", cls=StrictCommand)
@@ -49,12 +42,15 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
 
     Exits with 0 if there are any, 1 if not, 2 after an error.
     """
+    from treeline.graph.history import StoredHistory, history_file
     from treeline.service.present.text import describe_commit
 
     if bool(words) == bool(path):
         raise InputError("treeline log takes a question or --path FILE", "treeline log why are uploads retried")
-    with current_history(target_settings(engine, name)) as history:
-        if history is None:
+    settings = target_settings(engine, name)
+    read_history(settings)
+    with closing(StoredHistory(history_file(settings.home_path, settings.index))) as opener:
+        if (history := opener()) is None:
             raise InputError("there is no history of this folder", NO_HISTORY)
         rows = history.find(" ".join(words), path, k)
     if as_json:
@@ -79,15 +75,16 @@ def impact(change: str, is_staged: bool, k: int, repo: str, engine: str | None, 
     without it, the files here against HEAD. Lists the definitions changed, what calls, extends or uses them, the tests
     that do, and the files that likely have to change as well. Exits with 0 if anything is changed, 1 if not.
     """
-    from treeline.search.impact import impact_of
+    from treeline.search.impact import impact_of, only_repository
     from treeline.search.live import open_searcher
 
     settings = target_settings(engine, name)
-    with closing(open_searcher(settings, once=True)) as searcher, current_history(settings) as history:
-        repo = repo or _only_repository(searcher)
+    read_history(settings)
+    with closing(open_searcher(settings, once=True)) as searcher:
+        repo = repo or only_repository(searcher.engine)
         changes = _changes(searcher, change, is_staged=is_staged, repo=repo, is_project=not is_named(settings, name))
         with searcher.searcher() as current:
-            result = impact_of(current, history, changes, repo, k)
+            result = impact_of(current, changes, repo, k)
     if as_json:
         from treeline.service.api.answers import ImpactBody
 
@@ -98,13 +95,6 @@ def impact(change: str, is_staged: bool, k: int, repo: str, engine: str | None, 
         for line in describe_impact(result, changes):
             echo(line)
     return int(not changes)
-
-
-def _only_repository(searcher: LiveSearcher) -> str:
-    repos = sorted(searcher.engine.facets().get("repo", {}))
-    if len(repos) > 1:
-        raise InputError(f"the index has {counted(len(repos), 'repository')}", "name one with --repo")
-    return repos[0] if repos else ""
 
 
 def _changes(searcher: LiveSearcher, change: str, *, is_staged: bool, repo: str, is_project: bool) -> list[FileChange]:

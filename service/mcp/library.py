@@ -115,6 +115,14 @@ class Library:
             self._searcher.refresh()
         return report
 
+    def diff(self, revisions: str) -> str:
+        """The diff of the project searched last: between revisions, or (none) of its files against HEAD."""
+        from treeline.ingest.history import read_diff
+
+        if not self._follow:
+            raise InputError("a served index has no files to compare", "give the diff itself")
+        return read_diff(self.root, revisions)
+
     def fetch(self, ids: list[str], searcher: LiveSearcher | None = None) -> dict[str, Function]:
         return {function.id: function for function in (searcher or self.searcher).engine.fetch(ids)}
 

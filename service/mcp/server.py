@@ -192,6 +192,31 @@ def add_history(server: Server, library: Library) -> None:
         return within_budget(list(lines), max_tokens) or "No commit is about that."
 
 
+def add_impact(server: Server, library: Library) -> None:
+    @server.tool()
+    def impact_of_change(
+        change: Annotated[
+            str, About("A diff, or revisions (`main..topic`). Default: the project's files against HEAD.")
+        ] = "",
+        function: Annotated[str, About("Instead: one definition, by place (path:12), name or id.")] = "",
+        k: Count = 10,
+        repo: Repository = "",
+        max_tokens: Budget = library.settings.mcp_tokens,
+    ) -> str:
+        """List what a change touches: definitions, their dependents and tests, and files that must likely change."""
+        from treeline.search.impact import change_of, impact_of, only_repository, parse_diff
+        from treeline.service.present.impact import describe_impact
+
+        searcher, of_repo = library.ask(repo)
+        if function:
+            changes = [change_of(library.find(function)[0])]
+        else:
+            changes = parse_diff(change if "\n" in change.strip() else library.diff(change))
+        with searcher.searcher() as current:
+            impact = impact_of(current, changes, of_repo or only_repository(current.engine), k)
+        return within_budget(list(describe_impact(impact, changes)), max_tokens)
+
+
 def _neighbours(library: Library, searcher: LiveSearcher, neighbours: Sequence[Neighbour], k: int) -> list[Item]:
     """List items for the first `k` functions among callers or callees."""
     ids = list(dict.fromkeys(each.id for each in neighbours if each.id))[:k]
@@ -260,6 +285,6 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None, *, f
         raise InputError(f"mcp_tokens is {settings.mcp_tokens}", f"set TREELINE_MCP_TOKENS to {MIN_BUDGET} or more")
     server = Server("treeline", treeline.__version__, INSTRUCTIONS)
     library = Library(settings, searcher, follow=follow)
-    for add in (add_search, add_functions, add_files, add_history, add_indexing):
+    for add in (add_search, add_functions, add_files, add_history, add_impact, add_indexing):
         add(server, library)
     return server

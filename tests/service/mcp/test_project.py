@@ -84,6 +84,22 @@ def test_commits_are_found_by_what_they_are_about(call: Call, root: Path, monkey
         call("search_history")
 
 
+def test_a_change_of_the_working_tree_is_known_with_what_depends_on_it(
+    call: Call, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(histories, "update_behind", histories.update)
+    (root / ".git").rmdir()
+    git(root, "init", "--quiet")
+    commit(root, "Sell", {})
+    cart = root / "shop/cart.go"
+    cart.write_text(cart.read_text().replace("return len(items)", "return 2 * len(items)"))
+    answer = call("impact_of_change")
+    assert "1 definition of 1 file changed\n  shop/cart.go:9  add" in answer
+    assert "shop/cart.go:5  Total calls add" in answer
+    assert "Total calls add" in call("impact_of_change", function="add")
+    assert "nothing is changed" in call("impact_of_change", change="HEAD..HEAD")
+
+
 def test_a_docstring_outside_of_the_code_is_complete(call: Call) -> None:
     call("search_code", query="Total")
     assert "It ignores gifts." in call("get_function", function="Total")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from apiflask import APIFlask
+from flask.testing import FlaskClient
 
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, load
@@ -29,3 +30,16 @@ def test_a_function_that_only_moved_is_sent_again(tmp_path: Path, make_app: Call
     assert client.get(f"/api/functions/{function}", headers=held).status_code == 304
     second = served("\n" * 20).test_client().get(f"/api/functions/{function}", headers=held)
     assert (first.get_json()["lines"], second.get_json()["lines"]) == ([1, 3], [21, 23])
+
+
+def test_a_diff_and_a_function_are_answered_with_what_depends_on_them(client: FlaskClient) -> None:
+    diff = "+++ b/shutil.py\n@@ -0,0 +1 @@\n+def rmtree(path):\n"
+    answer = client.post("/api/impact", json={"diff": diff, "repo": "system"}).get_json()
+    assert answer["files"] == ["shutil.py"] and answer["likely"][0]["reasons"]
+    results = client.get("/api/search?q=copyfileobj").get_json()["results"]
+    copy = next(one for one in results if one["func_name"] == "copyfileobj")
+    answer = client.post("/api/impact", json={"function": copy["id"]}).get_json()
+    assert [one["func_name"] for one in answer["definitions"]] == ["copyfileobj"]
+    assert "copyfile" in [one["name"] for one in answer["dependents"] if one["certain"] and not one["in_change"]]
+    refusal = client.post("/api/impact", json={"diff": diff})
+    assert refusal.status_code == 400 and "name one as repo" in refusal.get_data(as_text=True)

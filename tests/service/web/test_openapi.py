@@ -31,6 +31,7 @@ OPERATIONS = [
     "GET /api/sources",
     "GET /api/sources/job",
     "POST /api/search",
+    "POST /api/impact",
     "POST /api/sources",
     "POST /api/sources/stop",
     "POST /api/feedback",
