@@ -101,7 +101,7 @@ class ExtraMissing(InputError):
     code = "extra_missing"
 
     def __init__(self, module: str, needed_by: str = "this") -> None:
-        hint = f"pip install 'treeline-search[{EXTRAS[module]}]'"
+        hint = f"pip install '.[{EXTRAS[module]}]' in Treeline's checkout"
         super().__init__(f"{needed_by} needs {module}, which is not installed", hint)
 
 

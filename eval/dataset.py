@@ -57,11 +57,12 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric's key and label; `share` if it lies between 0 and 1."""
+    """A metric's key and label; `share` if it lies between 0 and 1, `detail` if only files have it."""
 
     name: str
     label: str
     share: bool = True
+    detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

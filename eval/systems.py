@@ -61,7 +61,7 @@ class Variant:
 KEYWORD = Variant("keyword", "BM25 with relaxation", ("keyword",))
 DENSE = Variant("dense", "nearest vectors", ("dense",))
 HYBRID = Variant("hybrid", "keyword and dense, reciprocal rank fusion", ("keyword", "dense"), "rrf")
-ROUTED = Variant("routed", "lanes by the kind of question, default fusion")
+ROUTED = Variant("fused", "lanes by the kind of question, default fusion")
 DEFAULT = Variant("default", "lanes by the kind of question, default fusion and re-ranker", rerank="default")
 AS_TYPED = Variant("as typed", "the default without mending words typed wrong", rerank="default", as_typed=True)
 BEST = Variant("best", "the default, its first results read with the question", rerank="default", quality="best")

@@ -46,7 +46,7 @@ def refine(parents: Nodes, weights: Floats, *, dimension: int = 2, steps: int = 
         import torch
     except ImportError as error:
         raise InputError(
-            "refinement needs geoopt", "install treeline-search[transformers], or leave refinement off"
+            "refinement needs geoopt", "pip install '.[transformers]' in Treeline's checkout, or leave refinement off"
         ) from error
 
     count = len(parents)

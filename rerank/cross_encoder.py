@@ -26,7 +26,7 @@ def load(model: str) -> Any:
     if find_spec("sentence_transformers") is None:
         raise InputError(
             "the cross-encoder needs sentence-transformers",
-            "install treeline-search[transformers], or choose another method",
+            "pip install '.[transformers]' in Treeline's checkout, or choose another method",
         )
 
     from treeline.corpus.hub import load_model

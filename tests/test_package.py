@@ -150,7 +150,7 @@ def test_a_terminal_needs_no_extra_and_little_room(terminal: Path, tmp_path: Pat
             [terminal / "treeline", *arguments], cwd=tmp_path, env=home, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
-    assert "pip install 'treeline-search[elasticsearch]'" in done.stdout  # a check of the doctor, which went on
+    assert "pip install '.[elasticsearch]'" in done.stdout  # a check of the doctor, which went on
 
 
 @pytest.mark.slow
@@ -182,4 +182,4 @@ def test_what_needs_an_extra_says_which(terminal: Path, tmp_path: Path, argument
         [terminal / "treeline", *arguments.split()], cwd=tmp_path, env=home, capture_output=True, text=True, check=False
     )
     said = f"{done.stdout}{done.stderr}"
-    assert f"treeline-search[{extra}]" in said and "Traceback" not in said, said
+    assert f".[{extra}]" in said and "Traceback" not in said, said

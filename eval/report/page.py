@@ -9,7 +9,8 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]
 from plotly.io import to_html  # type: ignore[import-untyped]
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
-from treeline.eval.report.document import PAPER_HEAD, Document
+from treeline.eval.report.document import Document
+from treeline.eval.report.figures import fact, label_of, tables
 
 # Okabe & Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C")
@@ -21,7 +22,7 @@ FAINT = "rgba(136,136,136,.25)"
 
 def plots(document: Document) -> Iterator[tuple[str, str, go.Figure]]:
     """Title, one sentence on how to read it, and the figure, for every plot the document has numbers for."""
-    label = _labels(document)[document["headline"]]
+    label = label_of(document, document["headline"])
     yield f"{label} by system", "The lines are 95 % bootstrap intervals over the questions.", bars(document)
     if len(document["systems"]) > 1 and len(_shares(document)) > 2:
         yield "All measures", "Further out is better; every axis runs from 0 to 1.", radar(document)
@@ -97,7 +98,7 @@ def latency(document: Document) -> go.Figure:
                 )
             )
     figure.update_xaxes(title="milliseconds (p50)", rangemode="tozero")
-    figure.update_yaxes(title=_labels(document)[headline])
+    figure.update_yaxes(title=label_of(document, headline))
     figure.update_layout(showlegend=False)
     return _style(figure, height=380)
 
@@ -143,10 +144,6 @@ def _shares(document: Document) -> dict[str, str]:
     return {metric["name"]: metric["label"] for metric in document["metrics"] if metric["share"]}
 
 
-def _labels(document: Document) -> dict[str, str]:
-    return {metric["name"]: metric["label"] for metric in document["metrics"]}
-
-
 def _style(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
         height=height,
@@ -188,10 +185,7 @@ def page(document: Document) -> str:
         f"<h1>{escape(title)}</h1>",
         f"<p>{escape(document['about'])}, {document['queries']:,} questions.</p>",
         f"<p class=soft>{escape(_provenance(document))}</p>",
-        _means(document),
-        _groups(document),
-        _paper(document),
-        _comparisons(document),
+        *_tables(document),
     ]
     for name, caption, figure in plots(document):
         plot = to_html(figure, include_plotlyjs=False, full_html=False, config=CONFIG)
@@ -210,67 +204,11 @@ def _provenance(document: Document) -> str:
     return f"Made {document.get('made', 'just now')} at {commit}{note}."
 
 
-def _means(document: Document) -> str:
-    headline = document["headline"]
-    values = [system["means"].get(headline, {}).get("mean", 0.0) for system in document["systems"]]
-    head = ["system", *(metric["label"] for metric in document["metrics"]), "p50 ms", "p95 ms"]
-    rows = []
-    for system in document["systems"]:
-        cells = [_mean(system["means"].get(metric["name"]), metric["share"]) for metric in document["metrics"]]
-        times = [f"{system['latency'][name]:.1f}" if system["latency"] else "–" for name in ("p50", "p95")]
-        name = f'<span title="{escape(system["about"])}">{escape(system["name"])}</span>'
-        rows.append([name, *cells, *times])
-    return _table(head, rows, [number for number, value in enumerate(values) if value == max(values)])
-
-
-def _mean(mean: Document | None, share: bool) -> str:
-    if mean is None:
-        return "–"
-    if not share:
-        return f"{mean['mean']:.2f}"
-    return f"{mean['mean']:.3f}<br><small>{mean['low']:.3f}–{mean['high']:.3f}</small>"
-
-
-def _groups(document: Document) -> str:
-    tables = {system["name"]: system["groups"].get(document["headline"], {}) for system in document["systems"]}
-    columns = list(dict.fromkeys(group for row in tables.values() for group in row))
-    if not columns:
-        return ""
-    rows = [
-        [escape(name), *(f"{row[column]:.3f}" if column in row else "–" for column in columns)]
-        for name, row in tables.items()
-    ]
-    return "<h2>By group</h2>" + _table(["system", *columns], rows)
-
-
-def _paper(document: Document) -> str:
-    if not document.get("paper"):
-        return ""
-    rows = [
-        [f"{value:.4f}" if isinstance(value, float) else escape(value or "–") for value in map(row.get, PAPER_HEAD)]
-        for row in document["paper"]
-    ]
-    return "<h2>The paper's table, repeated</h2>" + _table(PAPER_HEAD.values(), rows)
-
-
-def _comparisons(document: Document) -> str:
-    headline = document["headline"]
-    rows = [
-        [
-            escape(system["name"]),
-            f"{one['difference']:+.4f}",
-            f"{one['low']:+.4f} … {one['high']:+.4f}",
-            f"{one['p']:.4f}",
-            *(str(one[count]) for count in ("wins", "losses", "ties")),
-        ]
-        for system in document["systems"]
-        if (one := system["against_baseline"].get(headline))
-    ]
-    if not rows:
-        return ""
-    caption = f"{headline}; paired bootstrap over the questions."
-    table = _table(("system", "difference", "95 % interval", "p", "wins", "losses", "ties"), rows)
-    return f"<h2>Against {escape(document['baseline'])}</h2><p class=soft>{escape(caption)}</p>{table}"
+def _tables(document: Document) -> Iterator[str]:
+    for title, head, rows, best in tables(document):
+        if title:
+            yield f"<h2>{escape(title)}</h2>"
+        yield _table(head, [list(map(escape, row)) for row in rows], best)
 
 
 def _worst(document: Document) -> str:
@@ -290,10 +228,7 @@ def _location(result: Document) -> str:
 
 
 def _facts(document: Document) -> str:
-    rows = [
-        [escape(name), f"{value:,.10g}" if isinstance(value, float) else escape(value)]
-        for name, value in document["facts"].items()
-    ]
+    rows = [[escape(name), escape(fact(value))] for name, value in document["facts"].items()]
     notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in document["notes"])
     return f"<h2>What this rests on</h2>{_table((), rows)}{notes}"
 

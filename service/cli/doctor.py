@@ -96,7 +96,9 @@ def encoder(settings: Settings) -> Iterator[Finding]:
     try:
         model = load(settings.encoder)
     except (TreelineError, ImportError, OSError, ValueError) as error:
-        hint = error.hint if isinstance(error, TreelineError) else "pip install 'treeline-search[transformers]'"
+        hint = (
+            error.hint if isinstance(error, TreelineError) else "pip install '.[transformers]' in Treeline's checkout"
+        )
         yield Finding("encoder", "failed", _first_line(error), hint)
         return
     detail = f"{model.name} ({model.dimension} dimensions)" if model else "none: keyword search only"
@@ -248,7 +250,7 @@ def extras(_settings: Settings) -> Iterator[Finding]:
     if all(map(find_spec, names)):
         yield Finding("transformers", "ok", ", ".join(names), needed=False)
     else:
-        hint = "pip install 'treeline-search[transformers]'"
+        hint = "pip install '.[transformers]' in Treeline's checkout"
         yield Finding("transformers", "missing", "for other encoders and cross-encoders", hint, needed=False)
 
 

@@ -166,17 +166,15 @@ def _show(rows: list[dict[str, Any]], settings: Settings, location: str) -> None
     for row in rows:
         sources = [f"  source {source}" for source in row["sources"]]
         if "problem" in row:
-            echo("\n".join([f"{row['name']}: {row['problem']}", *sources]))
+            echo("\n".join([f"{_title(row)}: {row['problem']}", *sources]))
             continue
         encoders = " + ".join(f"{spec['name']} ({spec['dimension']}-d)" for spec in row["encoders"]) or "none"
         size = ""
         if (count := row["bytes"]) is not None:
             size = f", {count / 1e6:,.0f} MB" if count >= 1e6 else f", {count / 1e3:,.0f} kB"
         languages = ", ".join(row["languages"])
-        owner = row["project"]
-        title = f"{owner['name']}: project {owner['root']}, " if owner else f"{row['name']}: "
         echo(
-            f"{title}{counted(row['functions'], 'unit')}, {counted(row['repositories'], 'repository')}"
+            f"{_title(row)}: {counted(row['functions'], 'unit')}, {counted(row['repositories'], 'repository')}"
             f" ({languages}), encoder {encoders}{size}"
         )
         for source in sources:
@@ -194,6 +192,12 @@ def _show(rows: list[dict[str, Any]], settings: Settings, location: str) -> None
                 f" {mark} {generation['generation']}  {generation['functions']:>9,} units  {generation['created']}"
                 f"{note}"
             )
+
+
+def _title(row: dict[str, Any]) -> str:
+    """The name of an index; of a project's its folder too, as the name for `--name` only begins like it."""
+    owner = row["project"]
+    return f"{owner['name']}, project {owner['root']} (--name {row['name']})" if owner else str(row["name"])
 
 
 def _show_skipped(reasons: dict[str, int]) -> None:

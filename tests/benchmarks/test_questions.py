@@ -226,7 +226,7 @@ def test_the_commands_ask_an_index(tmp_path: Path) -> None:
     found = figures(web.command, *full, "--split", "all", "--mistyped", "--compare")
     assert found["dataset"] == "web-all-mistyped-full"
     assert found["facts"]["questions without an answer in the index"] == 1
-    assert [system["name"] for system in found["systems"]] == ["as typed", "keyword", "routed", "default"]
+    assert [system["name"] for system in found["systems"]] == ["as typed", "keyword", "fused", "default"]
     assert CliRunner().invoke(web.command, [*full, "--name", "tiny", "--split", "test"]).exit_code != 0
 
 

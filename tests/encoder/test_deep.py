@@ -144,7 +144,7 @@ def test_without_onnxruntime_a_question_is_answered_and_a_load_says_what_to_inst
     (tmp_path / "shop" / "fruit.py").write_text("def sell_pears(count):\n    return count * PRICE\n")
     refused = CliRunner().invoke(cli, index).exception
     assert isinstance(refused, InputError)
-    assert "onnxruntime" in refused.message and "treeline-search[deep]" in refused.hint
+    assert "onnxruntime" in refused.message and "[deep]" in refused.hint
 
 
 def test_a_unit_is_read_once_for_all_indexes_and_again_where_its_path_differs(folder: Path, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_without_onnx_runtime_one_sentence_says_what_to_install(folder: Path, mo
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ExtraMissing, match="needs onnxruntime") as raised:
         PairReader(folder).scores("sort", FUNCTIONS)
-    assert raised.value.hint == "pip install 'treeline-search[deep]'"
+    assert raised.value.hint == "pip install '.[deep]' in Treeline's checkout"
 
 
 def test_a_folder_that_holds_no_such_model_is_refused(tmp_path: Path) -> None:

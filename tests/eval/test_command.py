@@ -70,6 +70,16 @@ def test_json_on_stdout_is_nothing_but_json(data: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["dataset"] == "codesearchnet-file"
 
 
+def test_what_trec_files_need_is_missed_before_anything_is_measured(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ir_measures", None)  # as if it were not installed
+    result = run("codesearchnet", "--data", str(data), "--trec", str(tmp_path / "trec"), "--name", "nowhere")
+    assert (
+        said(result) == "this needs ir_measures, which is not installed (pip install '.[eval]' in Treeline's checkout)"
+    )
+
+
 def odd_index(home: Path, encoders: list[EncoderSpec]) -> None:
     """One function with a judged URL, and vectors of whatever encoder."""
     code = "def a():\n    return sorted(x)"

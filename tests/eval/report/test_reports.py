@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -35,13 +36,18 @@ def document() -> Document:
         name="tiny",
         about="three questions",
         cases=cases,
-        metrics=(Metric("mrr", "MRR"), Metric("twice", "Twice"), Metric("half", "Half"), Metric("n", "n", share=False)),
+        metrics=(
+            Metric("mrr", "MRR"),
+            Metric("twice", "Twice"),
+            Metric("half", "Half", detail=True),
+            Metric("n", "n", share=False),
+        ),
         headline="mrr",
         measure=lambda case, hits: {
             name: reciprocal_rank([found.id for found in hits], case.relevant) for name in ("mrr", "twice", "half", "n")
         },
         depth=10,
-        facts={"functions": 3.0, "engine": "embedded"},
+        facts={"functions": 3.0, "engine": "[red]embedded"},
         notes=("a note",),
     )
     worse = System("keyword", "b before a", lambda case, depth: Ranking([hit("b"), hit("a")], 2.0, {"lanes": 1.5}))
@@ -72,13 +78,27 @@ def test_of_many_single_values_only_the_headlines_are_kept(monkeypatch: pytest.M
     assert results.trim(document())["systems"][0]["values"] == {"mrr": dict.fromkeys(("q0", "q1", "q2"), 0.5)}
 
 
-def test_the_terminal_shows_everything_without_reading_markup_in_data() -> None:
+def test_the_terminal_shows_the_main_figures_without_reading_markup_in_data() -> None:
     console = Console(file=io.StringIO(), width=200, highlight=False)
-    terminal.show(document(), console)
+    made = document()
+    terminal.show(made, console)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "MRR" in text and "default" in text and "+0.500" in text and "3/0/0" in text
-    assert "[red]p.py" in text
-    assert NASTY in text
+    assert "MRR" in text and "default" in text and "+0.500" in text and "3 / 0 / 0" in text
+    assert "[red]embedded" in text and "0.500–0.500" in text
+    assert "Half" not in text and "Half" in page(results.stamp(made))  # a detail, for files
+
+
+def test_the_99_questions_take_a_screen_and_no_raw_name() -> None:
+    path = next(path for path in results.FOLDER.glob("*-codesearchnet.json"))
+    made = results.read(path) | {"metrics": [asdict(metric) for metric in codesearchnet.METRICS]}
+    console = Console(file=io.StringIO(), width=100, highlight=False)
+    terminal.show(made, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert text.count("\n") <= 24 and not re.search(r"[a-z]_[a-z]", text)
+    names = re.findall(r"(?m)^system +(.*)$", text)[0].split()
+    assert names == ["keyword", "dense", "hybrid", "fused", "default"]
+    readme = Path(__file__).parents[3] / "README.md"
+    assert f"| | {' | '.join(names)} |" in readme.read_text(encoding="utf-8")
 
 
 def test_the_papers_table_is_shown_beside_ours() -> None:

@@ -113,7 +113,7 @@ def test_the_command_indexes_the_pool_alone_and_asks_its_docstrings(
     def asked(*options: str) -> dict[str, Any]:
         done = CliRunner().invoke(docstrings.command, [*given, *options], catch_exceptions=False)
         assert done.exit_code == 0, done.output
-        assert "Recall@10" in done.output and "4 queries" in done.output
+        assert "Recall@10" in done.output and "4 questions" in done.output
         found: dict[str, Any] = orjson.loads((tmp_path / "out.json").read_bytes())
         return found
 
@@ -123,4 +123,4 @@ def test_the_command_indexes_the_pool_alone_and_asks_its_docstrings(
     assert some["systems"][0]["means"]["recall_1"]["mean"] == 1.0
     full = asked("--full", "--compare")
     assert (full["dataset"], full["facts"]["functions"]) == ("docstrings-full", 6)
-    assert [system["name"] for system in full["systems"]] == ["keyword", "dense", "hybrid", "routed", "default"]
+    assert [system["name"] for system in full["systems"]] == ["keyword", "dense", "hybrid", "fused", "default"]

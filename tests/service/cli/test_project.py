@@ -1,6 +1,7 @@
 """Asking in any folder: the project is indexed, refreshed and answered at once."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -265,7 +266,7 @@ def test_escapes_in_the_name_of_a_folder_are_written_out(folder: Path, tmp_path:
 def test_status_lists_the_projects(folder: Path) -> None:
     ask("receipt")
     _, said = ask("status")
-    assert f"demo: project {folder}" in said.stdout
+    assert re.search(rf"demo, project {folder} \(--name demo\.[0-9a-f]{{10}}\): \d+ units", said.stdout)
 
 
 def test_the_outline_of_a_file_nests_its_definitions(folder: Path) -> None:

@@ -154,5 +154,5 @@ def test_without_any_file_it_says_how_to_make_one(
 ) -> None:
     settings = Settings(home=str(library), index=INDEX, feedback=False, eval_results=str(tmp_path / "none"))
     html = make_app(settings).test_client().get("/eval", headers=HTML).get_data(as_text=True)
-    assert "treeline eval codesearchnet" in html
+    assert "treeline eval codesearchnet --keep" in html  # which alone writes a file there
     assert "Evaluation</a>" not in html  # nor is it in anybody's menu
