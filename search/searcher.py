@@ -189,6 +189,7 @@ class Searcher:
             exact=results.exact,
             no_match=results.no_match if results.hits and not results.absence else "",
             absence=results.absence,
+            cut_short=results.cut_short,
             hints=self._hints(results),
         )
 

@@ -15,15 +15,16 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 from treeline.graph.tree import FUNCTION, KINDS
 from treeline.search.location import Locations
+from treeline.search.occurrences import Needle
 from treeline.search.overview import locations
 from treeline.search.query import parse
 from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import UnresolvedCalls
 from treeline.service.api.functions import find
 from treeline.service.http.context import context
-from treeline.service.pages.results import PlaceView, has_whole_text, place_view
+from treeline.service.pages.results import PlaceView, has_whole_text, in_time, place_view
 from treeline.service.pages.search import link, search_state
-from treeline.service.present.highlight import Snippet, mark_prose, question_words, whole
+from treeline.service.present.highlight import Find, Snippet, mark_prose, nowhere, question_words, whole
 from treeline.service.present.text import distinct_functions, file_address, visible
 
 blueprint = APIBlueprint("function_page", __name__, url_prefix="/functions", enable_openapi=False)
@@ -92,7 +93,7 @@ def function(function_id: str) -> Response:
         question=question,
         back=link(state, q=question, page=state["page"]),
         docstring=mark_prose(unit.docstring_outside, words),
-        code=(snippet := whole(unit.language, unit.original_string, words)),
+        code=(snippet := whole(unit.language, unit.original_string, words, places_of(question))),
         not_shown=not_shown(snippet),
         first_line=(unit.address.lines or (1, 1))[0] if has_whole_text(unit) else 0,
         steps=steps(unit, places),
@@ -118,8 +119,9 @@ def similar(function_id: str) -> Response:
 def code(function_id: str) -> Response:
     """The whole code alone, to unfold a preview."""
     unit = find(function_id)
-    words = question_words(words_of(request.args.get("q", "")[: context().settings.max_query_length]))
-    snippet = whole(unit.language, unit.original_string, words)
+    question = request.args.get("q", "")[: context().settings.max_query_length]
+    words = question_words(words_of(question))
+    snippet = whole(unit.language, unit.original_string, words, places_of(question))
     rest = Markup('\n<span class="c">{}</span>').format(not_shown(snippet)) if snippet.more else ""
     return Response(f"{snippet.html}{rest}", mimetype="text/html", headers={"Cache-Control": "private, max-age=60"})
 
@@ -135,6 +137,15 @@ def words_of(question: str) -> str:
         return parse(question).words
     except InputError:
         return question
+
+
+def places_of(question: str) -> Find:
+    """The places of a query's exact text and expression; nowhere if it does not parse."""
+    try:
+        parts = parse(question)
+        return in_time(Needle.of_text(parts.phrases, parts.regex).occurrences)
+    except InputError:
+        return nowhere
 
 
 def steps(unit: Function, places: Locations | None) -> list[Step]:

@@ -63,9 +63,9 @@ evaluation_blueprint = APIBlueprint("evaluation_page", __name__, enable_openapi=
 
 
 @evaluation_blueprint.app_context_processor
-def measured() -> dict[str, object]:
+def evaluation_link() -> dict[str, object]:
     """Whether the menu has the dashboard: only where something was evaluated."""
-    return {"measured": has_results(context().settings)}
+    return {"has_evaluation": has_results(context().settings)}
 
 
 @evaluation_blueprint.get("/eval")

@@ -12,8 +12,11 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import CONTAINERS, Answer, Result
+from treeline.search.excerpt import needle_of
 from treeline.search.lanes.graph import relation_of
-from treeline.service.present.highlight import Snippet, mark_prose, preview
+from treeline.search.occurrences import Span
+from treeline.search.plan import Plan
+from treeline.service.present.highlight import Find, Snippet, mark_prose, nowhere, preview
 from treeline.service.present.text import STAGES, code_markup, file_address, summary, visible, web_address
 
 LANES = {
@@ -86,10 +89,10 @@ def result_views(
     indexes."""
     shares = [one.share for result in answer.results for one in result.candidate.contributions]
     largest = max(shares, default=0.0) or 1.0
-    phrases = answer.plan.phrases
+    find = finder(answer.plan)
     return [
         replace(
-            _view(result, copies, search, words, phrases, largest),
+            _view(result, copies, search, words, find, largest),
             index=visible(titles.get(answer.indexes.get(result.function.id, ""), "")),
         )
         for result, copies in fold_copies(answer.results, answer.headings)
@@ -122,7 +125,7 @@ def _view(
     copies: Sequence[Result],
     search: str,
     words: frozenset[str],
-    phrases: tuple[str, ...],
+    find: Find,
     largest: float,
 ) -> ResultView:
     function, candidate = result.function, result.candidate
@@ -137,7 +140,7 @@ def _view(
             function.original_string,
             words,
             first_line,
-            phrases,
+            find,
             whole_text=has_whole_text(function),
         ),
         first_line=first_line if has_whole_text(function) else 0,
@@ -152,6 +155,25 @@ def _view(
         members=tuple((place_view(one.id, one.address), visible(one.signature)) for one in result.members),
         copies=tuple(place_view(one.function.id, one.function.address, search) for one in copies),
     )
+
+
+def finder(plan: Plan) -> Find:
+    """The places of the exact text, expression or call that a plan asks for."""
+    if plan.has_requirements or plan.route.kind == "structural":
+        return in_time(needle_of(plan).occurrences)
+    return nowhere
+
+
+def in_time(find: Find) -> Find:
+    """The same, without places in a text in which an expression takes too long."""
+
+    def places(text: str) -> Sequence[Span]:
+        try:
+            return find(text)
+        except TimeoutError:
+            return ()
+
+    return places
 
 
 def has_whole_text(function: Function) -> bool:

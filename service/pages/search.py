@@ -108,7 +108,7 @@ def search() -> Response:
         + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={DOWNLOADS}"),
         csv_address=f"/api/search.csv?{wider}",
         compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARISON}}),
-        understood=understood(answer.plan),
+        reading=reading_of(answer.plan),
         functions=(functions := context().indexes.functions(context().index_names)),
         index_name=context().index_titles[context().index_names[0]],
         index_empty=not functions,
@@ -146,7 +146,7 @@ READINGS = {
 }
 
 
-def understood(plan: Plan) -> tuple[str, str]:
+def reading_of(plan: Plan) -> tuple[str, str]:
     """The way the question was read, in a few words, and what that means for the results."""
     if plan.regex:
         return "understood as a regular expression", READINGS["exact"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from markupsafe import Markup, escape
@@ -12,6 +12,7 @@ from treeline.corpus.analysis import terms
 from treeline.corpus.frozen import frozen
 from treeline.search.answer import joined_head
 from treeline.search.excerpt import word_spans, words_in
+from treeline.search.occurrences import Span, lines_at
 from treeline.service.present.text import INVISIBLE, character_name, code_point
 from treeline.service.present.tokenizer import pieces, unit_pieces
 
@@ -24,6 +25,13 @@ FILE_LINE_LENGTH = 2_000
 NAMES = frozenset({"", "f", "b", "a"})  # the CSS classes of identifiers
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 INDENT = 4
+
+
+Find = Callable[[str], Sequence[Span]]  # places in a text
+
+
+def nowhere(_text: str) -> Sequence[Span]:
+    return ()
 
 
 @frozen
@@ -40,24 +48,27 @@ def preview(
     text: str,
     words: frozenset[str],
     first: int = 1,
-    phrases: Sequence[str] = (),
+    find: Find = nowhere,
     *,
     whole_text: bool = True,
 ) -> Snippet:
     """The signature of a function on one line, and its lines that match best, for a list of results.
 
-    `first` is its first line in the file; without `whole_text` the numbers of the other lines are not known. Lines
-    that contain one of the `phrases` exactly are preferred.
+    `first` is its first line in the file; without `whole_text` the numbers of the other lines are not known. What
+    `find` has places of comes before lines with the words.
     """
     lines = dedent(text.strip("\n").split("\n"), language)
     head, of_head = joined_head(lines)
-    rows = best_lines(lines, words, phrases, of_head)
+    body = "\n".join(lines)
+    exact = [line.number for line in lines_at(body, find(body), 0) if line.number >= of_head]
+    exact += [at + 1 for at in exact[-1:] if at + 1 < len(lines)]  # a line of context
+    rows = [0, *exact[: PREVIEW_LINES - 1]] if exact else best_lines(lines, words, of_head)
     code = _cut([head if of_head > 1 else lines[0], *(lines[at] for at in rows[1:])])
     numbers = "\n".join(str(first + at) if whole_text or not at else "" for at in rows)
-    return Snippet(mark_code(code, language, words), len(lines) - len(rows) - of_head + 1, numbers)
+    return Snippet(mark_code(code, language, words, find), len(lines) - len(rows) - of_head + 1, numbers)
 
 
-def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] = (), of_head: int = 1) -> list[int]:
+def best_lines(lines: list[str], words: frozenset[str], of_head: int = 1) -> list[int]:
     """The first line, and the run of lines with the most of the words, after the `of_head` lines of the signature.
     The docstring is left out, because its first sentence is shown above."""
     if len(lines) - of_head < PREVIEW_LINES:
@@ -66,16 +77,13 @@ def best_lines(lines: list[str], words: frozenset[str], phrases: Sequence[str] =
     body = [at for at in range(start, min(len(lines), MOST_LOOKED_AT)) if lines[at].strip()]
     if not body:
         return [0]
-    sought = [phrase.lower() for phrase in phrases]
-    exact = [any(phrase in lines[at].lower() for phrase in sought) for at in body]
     matches = [words.intersection(stem for _, _, stem in words_in(lines[at])) for at in body]
     size = PREVIEW_LINES - 1
     starts = range(max(1, len(body) - size + 1))
 
-    def worth(at: int) -> tuple[bool, int, int, int]:
-        """Prefer exact text, then the most distinct words, then a first line that has some."""
-        together = frozenset().union(*matches[at : at + size])
-        return any(exact[at : at + size]), len(together), len(matches[at]) + exact[at], -at
+    def worth(at: int) -> tuple[int, int, int]:
+        """Prefer the most distinct words, then a first line that has some."""
+        return len(frozenset().union(*matches[at : at + size])), len(matches[at]), -at
 
     best = max(starts, key=worth)
     return [0, *body[best : best + size]]
@@ -96,11 +104,11 @@ def _after_docstring(lines: list[str]) -> int:
     return min(at + 1, len(lines) - 1)
 
 
-def whole(language: str, text: str, words: frozenset[str]) -> Snippet:
+def whole(language: str, text: str, words: frozenset[str], find: Find = nowhere) -> Snippet:
     """A whole function, for its page."""
     text = text.strip("\n")
     lines = dedent(text[:WHOLE_LENGTH].split("\n"), language)
-    return Snippet(mark_code(_cut(lines, 5 * LINE_LENGTH), language, words), text[WHOLE_LENGTH:].count("\n"))
+    return Snippet(mark_code(_cut(lines, 5 * LINE_LENGTH), language, words, find), text[WHOLE_LENGTH:].count("\n"))
 
 
 def file_lines(text: str, language: str, link: Callable[[int, str], str] = lambda _line, _name: "") -> list[str]:
@@ -145,11 +153,16 @@ def dedent(lines: list[str], language: str) -> list[str]:
     return [lines[0], *(line[indent:] if line.strip() else "" for line in lines[1:])] if indent > 0 else lines
 
 
-def mark_code(text: str, language: str, words: frozenset[str]) -> Markup:
-    """The highlighted text, with the parts of identifiers that are among `words` (stemmed terms) marked."""
+def mark_code(text: str, language: str, words: frozenset[str], find: Find = nowhere) -> Markup:
+    """The highlighted text. Marked is what `find` has places of, else the parts of identifiers that are among `words`
+    (stemmed terms)."""
     html: list[str] = []
+    places, at = find(text), 0
     for kind, piece in unit_pieces(text, language):
-        inner = "".join(_mark_piece(piece, words)) if words else _escape(piece)
+        end = at + len(piece)
+        spans = [(one - at, other - at) for one, other in places if one < end and at < other]
+        inner = "".join(_mark(piece, spans if places else word_spans(piece, words)))
+        at = end
         html.append(f'<span class="{kind}">{inner}</span>' if kind else inner)
     return Markup("".join(html))  # noqa: S704 - every piece went through `escape`
 
@@ -160,12 +173,12 @@ def question_words(question: str) -> frozenset[str]:
 
 def mark_prose(text: str, words: frozenset[str]) -> Markup:
     """Plain text (a docstring) with the query's words marked."""
-    return Markup("".join(_mark_piece(text, words)))  # noqa: S704 - every piece went through `escape`
+    return Markup("".join(_mark(text, word_spans(text, words))))  # noqa: S704 - every piece went through `escape`
 
 
-def _mark_piece(piece: str, words: frozenset[str]) -> Iterator[str]:
+def _mark(piece: str, spans: Iterable[Span]) -> Iterator[str]:
     at = 0
-    for start, end in word_spans(piece, words):
+    for start, end in spans:
         begin = max(at, start)  # parts may overlap by a letter
         yield _escape(piece[at:begin])
         at = end

@@ -10,6 +10,7 @@ from pytest import mark
 
 from tests.fuzz.hostile_files import processor_seconds
 from treeline.ingest.parsers.registry import languages
+from treeline.search.occurrences import Needle
 from treeline.service.present.highlight import (
     PREVIEW_LINES,
     file_lines,
@@ -101,7 +102,13 @@ def test_a_preview_has_the_head_and_the_lines_that_match_best_with_their_numbers
 
 
 def test_a_preview_prefers_the_line_that_has_the_exact_text() -> None:
-    assert preview("python", LONG, question_words("delay"), 1, ("second = 2",)).numbers == "1\n8\n9"
+    assert preview("python", LONG, frozenset(), 1, Needle.of_text(["second = 2"]).occurrences).numbers == "1\n8\n9"
+
+
+def test_what_matches_an_expression_is_marked_and_nothing_else() -> None:
+    find = Needle.of_text((), r"sec\w+ = \d").occurrences
+    for shown in (preview("python", LONG, question_words("delay"), 1, find), whole("python", LONG, frozenset(), find)):
+        assert "".join(marks(shown.html)) == "second = 2"
 
 
 def test_a_short_function_is_shown_whole() -> None:

@@ -140,6 +140,29 @@ def test_a_lane_that_was_left_out_is_named(app: APIFlask, monkeypatch: pytest.Mo
     assert "ETag" not in again.headers and again.headers["Cache-Control"] == "no-store"
 
 
+def test_what_matches_an_expression_is_marked_in_the_list_and_on_its_page(client: FlaskClient) -> None:
+    html = client.get("/search", query_string={"q": "/def heap\\w+/"}).text
+    first = html.partition('<li class="result"')[2]
+    assert (
+        "".join(re.findall("<mark>(.*?)</mark>", first.partition("</pre>")[2].partition("</code>")[0]))
+        == "def heappush"
+    )
+    (function,) = re.findall(r'href="(/functions/[^"]*)" data-open', first)[:1]
+    assert "<mark>heappush</mark>" in page(client, function.replace("&amp;", "&"))
+
+
+def test_an_expression_that_took_too_long_leads_to_less_code(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = app.extensions["treeline"].searcher
+    search: Callable[[Query], Answer] = searcher.search
+    cut = "looking for /open/ took too long: there may be more"
+    monkeypatch.setattr(
+        searcher, "search", lambda query, reorder=None: replace(search(query), hints=(cut,), cut_short=cut)
+    )
+    html = app.test_client().get("/search?q=/open/", headers=HTML).text
+    assert "there may be more. Look in <a href=" in html
+    assert re.search(r'Look in <a href="/search\?q=%2Fopen%2F&amp;repo=\w+">', html)
+
+
 def test_a_functions_page_shows_its_place_its_callers_and_its_like(client: FlaskClient) -> None:
     rows = client.get("/api/search?q=heappush&mode=keyword").get_json()["results"]
     found = next(row for row in rows if row["func_name"] == "heappush")
