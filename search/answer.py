@@ -86,6 +86,7 @@ class Answer:
     no_match: str = ""  # a sentence where no function has any of the words, not even a near spelling of one
     absence: Absence | None = None  # of the name that was asked for; its sentence is the first hint
     cut_short: str = ""  # one of the hints: looking for a phrase or pattern took too long
+    is_weak: bool = False  # whether nothing seems to be about the question; a hint says so
     hints: tuple[str, ...] = ()  # what was asked for that is not in the index, and what is near it
     indexes: Mapping[str, str] = field(default_factory=dict)  # of each result, by id, where several were asked
     coverage: Coverage | None = None  # None: the whole index

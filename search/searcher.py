@@ -26,7 +26,7 @@ from treeline.rerank.registry import DEFAULT_WEIGHTS, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
 from treeline.search.executor import Executor, Run
 from treeline.search.lanes.graph import StoredGraph, callees_lane
-from treeline.search.lanes.lane_set import Absence, Degradation, LaneResults, LaneSet, exclude
+from treeline.search.lanes.lane_set import WEAK_MATCH, Absence, Degradation, LaneResults, LaneSet, exclude
 from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.lanes.words import require
 from treeline.search.location import Locations
@@ -190,6 +190,7 @@ class Searcher:
             no_match=results.no_match if results.hits and not results.absence else "",
             absence=results.absence,
             cut_short=results.cut_short,
+            is_weak=results.is_weak,
             hints=self._hints(results),
         )
 
@@ -200,7 +201,8 @@ class Searcher:
         issue = results.plan.issue
         reading = f"read as an issue: {issue.summary}" if issue else ""
         absence = results.absence.sentence if results.absence else ""
-        return tuple(filter(None, (absence, reading, missing, results.cut_short, *hints)))
+        weak = WEAK_MATCH if results.is_weak and not results.no_match else ""
+        return tuple(filter(None, (absence, weak, reading, missing, results.cut_short, *hints)))
 
     def _rerank_or_note(
         self, results: LaneResults, candidates: Sequence[Candidate]

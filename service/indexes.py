@@ -20,7 +20,7 @@ from treeline.corpus.errors import InputError, TreelineError
 from treeline.engine.hits import Part
 from treeline.engine.protocol import IndexInfo
 from treeline.search.answer import Answer, HitCounts, Result
-from treeline.search.lanes.lane_set import Degradation
+from treeline.search.lanes.lane_set import WEAK_MATCH, Degradation
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.query import Query
 from treeline.search.settings import Settings, open_store, split_commas
@@ -205,7 +205,8 @@ def merge(answers: Mapping[str, Answer], query: Query) -> Answer:
         hits=_AllHits([answer.hits for answer in every]),
         degraded=tuple(dict.fromkeys(lane for answer in every for lane in answer.degraded)),
         absence=None if results else first.absence,
-        hints=() if results else first.hints,
+        is_weak=all(answer.is_weak for answer in every),
+        hints=(WEAK_MATCH,) if results and all(answer.is_weak for answer in every) else () if results else first.hints,
         no_match="" if any(not answer.no_match for answer in every) else first.no_match,
         exact=max((answer.exact for answer in every), key=lambda exact: exact.found if exact else -1),
         timings={"total": max(answer.timings.get("total", 0.0) for answer in every)},

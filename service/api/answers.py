@@ -19,10 +19,13 @@ from treeline.engine.protocol import Filters, IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.graph.layout import MapNode
 from treeline.rerank.candidates import Candidate
-from treeline.search.answer import Answer, Member, Result
+from treeline.search.answer import CONTAINERS, Answer, Member, Result
+from treeline.search.excerpt import Excerpt, excerpt, needle_of
 from treeline.search.impact import FileChange, Impact
 from treeline.search.lanes.graph import relation_of
+from treeline.search.occurrences import Needle
 from treeline.search.overview import Similar, cluster_of
+from treeline.search.plan import Plan
 from treeline.search.query import Corrections
 from treeline.search.relatives import Neighbour
 from treeline.search.structural_answer import Exact, UnresolvedCalls
@@ -246,6 +249,14 @@ class MemberBody(Body):
         )
 
 
+class LineBody(Body):
+    """A line of a result to show, and what of it matches."""
+
+    line: int | None = Field(description="null in a class or file, whose `code` is not what its lines say.")
+    text: str
+    spans: list[tuple[int, int]] = Field(description="First character and the one behind the last, from 0.")
+
+
 class ResultBody(LocationBody):
     rank: int
     index: str = Field(description="The index it is from.")
@@ -258,11 +269,28 @@ class ResultBody(LocationBody):
     members: list[MemberBody] = Field(
         description="Of a file, class or section, up to three units inside it that match best; empty for a function."
     )
+    occurrences: int = Field(
+        default=0, description="How often the unit has the exact text, the expression, or the name that is asked for."
+    )
+    lines_shown: list[LineBody] = Field(
+        default_factory=list,
+        description="The lines that match, the first with one of context around it; else the signature and the lines "
+        "with most of the question's words.",
+    )
     code: str | None = None
     why: WhyBody | None = None
 
     @classmethod
-    def of(cls, result: Result, index: str, clusters: CorpusClusters | None, *, explain: bool, code: bool) -> Self:
+    def of(
+        cls,
+        result: Result,
+        index: str,
+        clusters: CorpusClusters | None,
+        *,
+        explain: bool,
+        code: bool,
+        part: Excerpt | None = None,
+    ) -> Self:
         function, candidate = result.function, result.candidate
         fields = location(function.id, candidate.address) | {
             "rank": result.rank,
@@ -274,6 +302,11 @@ class ResultBody(LocationBody):
         }
         if code:
             fields["code"] = function.original_string
+        if part:
+            numbered = function.kind not in CONTAINERS
+            lines = [(line.number if numbered and line.number else None, line.text, line.spans) for line in part.lines]
+            fields["occurrences"] = part.occurrences
+            fields["lines_shown"] = [LineBody(line=number, text=text, spans=list(at)) for number, text, at in lines]
         if explain:
             fields["why"] = WhyBody.of(candidate, clusters)
         return cls.model_validate(fields)
@@ -409,6 +442,9 @@ class SearchBody(Body):
     )
     degraded: list[DegradationBody] = Field(description="Lanes (or the re-ranker) that were left out, and why.")
     absence: AbsenceBody | None = Field(description="The name that nothing is called; null for other questions.")
+    weak: bool = Field(
+        description="Whether nothing seems to be about the question: its meaning is far from everything."
+    )
     hints: list[str] = Field(
         description="What is asked for and not in the index: the language of the question, and where nothing is found, "
         "filters that nothing passes; with what is near."
@@ -439,6 +475,7 @@ class SearchBody(Body):
         plan, query = answer.plan, answer.query
         all_clusters = clusters() if explain else None
         following = query.offset + len(answer.results)
+        needle = needle_of(plan)
         more = bool(answer.results) and following < answer.total and following <= last_offset
         return cls(
             query=plan.words,
@@ -454,6 +491,7 @@ class SearchBody(Body):
             relaxed=list(answer.relaxed),
             degraded=[DegradationBody.model_validate(lane) for lane in answer.degraded],
             absence=AbsenceBody.model_validate(answer.absence) if answer.absence else None,
+            weak=answer.is_weak,
             hints=list(answer.hints),
             coverage=answer.coverage and CoverageBody.model_validate(answer.coverage),
             exact=ExactBody.of(answer.exact) if answer.exact else None,
@@ -467,12 +505,17 @@ class SearchBody(Body):
                     all_clusters,
                     explain=explain,
                     code=code,
+                    part=_excerpt(plan, needle, result.function) if code else None,
                 )
                 for result in answer.results
             ],
             facets=FacetsBody.of(answer),
             timings=dict(answer.timings),
         )
+
+
+def _excerpt(plan: Plan, needle: Needle, unit: Function) -> Excerpt:
+    return excerpt(plan, needle, unit, unit.original_string.strip("\n"), (unit.address.lines or (0, 0))[0])
 
 
 class FunctionBody(LocationBody):

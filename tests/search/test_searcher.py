@@ -413,3 +413,11 @@ def test_closing_a_searcher_closes_its_engine(tmp_path: Path, monkeypatch: pytes
     Searcher(engine, {}, Settings()).close()
     close()
     assert closed == [True]
+
+
+def test_a_question_that_nothing_is_about_is_called_a_weak_match(searcher: Searcher) -> None:
+    far = searcher.search(Query("knitting pattern for a wool sweater with text"))
+    assert far.is_weak and far.hints[0].startswith("weak match: nothing here seems to be about this")
+    assert far.results and not far.no_match
+    near = searcher.search(Query("read a csv file"))
+    assert not near.is_weak and near.hints == ()

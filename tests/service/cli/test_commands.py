@@ -151,6 +151,9 @@ def test_json_prints_nothing_but_json(home: Path, mode: str) -> None:
     assert answer["results"][0]["func_name"] == "read_json"
     assert answer["results"][0]["code"].startswith("def read_json")
     assert (answer["mode"], answer["query"]) == (mode, "read a json file")
+    signature, docstring = answer["results"][0]["lines_shown"]
+    assert (signature["line"], docstring["line"]) == (2, 3)
+    assert [docstring["text"][begin:end] for begin, end in docstring["spans"]] == ["Read", "JSON", "file"]
 
 
 def test_a_structural_answer_says_how_many_are_exact_and_tells_the_rest_from_them(tmp_path: Path) -> None:
