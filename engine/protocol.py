@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, Self
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 from uuid import uuid4
 
 from treeline.corpus.errors import EncoderMismatch
@@ -13,25 +15,58 @@ from treeline.corpus.function import Address, Function
 if TYPE_CHECKING:  # numpy takes longer to import than `--help` takes to answer
     from treeline.engine.hits import Hit, Vectors
 
+VALUE = re.compile(r"(?:[^,\\]|\\.|\\$)+", re.DOTALL)  # of a filter, up to a comma
+
+
+class Values(NamedTuple):
+    """The values of one filter: those that pass (none: all), and those that do not."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def passes(self, value: str) -> bool:
+        return value not in self.exclude and (not self.include or value in self.include)
+
 
 @frozen
 class Filters:
-    """The restrictions of a search; an empty string means none."""
+    """The restrictions of a search: for each field its values with commas, `go,python`; what has one of them passes.
+
+    A value behind a hyphen does not pass: `-docs/`. A comma, `*`, `?` or hyphen behind a backslash is meant as such.
+    """
 
     language: str = ""
     repo: str = ""
-    path_prefix: str = ""
+    path: str = ""
+    """Beginnings of paths, or globs: `src/`, `src/**/test_*.py`."""
     partition: str = ""
     kind: str = ""
-    """One kind or several with commas between them: `class,interface`."""
+    role: str = ""
+    """See `corpus.roles`."""
+    file: str = ""
+    """Names of files or ends of paths, or globs: `app.py`, `auth/app.py`, `*.py`."""
+    ext: str = ""
+    """Endings of files, without the dot."""
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(filter(None, map(str.strip, self.kind.split(","))))
+    def values(self, field: str) -> Values:
+        return values_of(getattr(self, field))
+
+    def passes(self, **values: str) -> bool:
+        """Whether these values of other fields than the patterns of paths pass."""
+        return all(self.values(field).passes(value) for field, value in values.items())
 
     def __bool__(self) -> bool:
         """Whether anything is restricted."""
-        return bool(self.language or self.repo or self.path_prefix or self.partition or self.kind)
+        own = self.language or self.repo or self.path or self.partition or self.kind
+        return bool(own or self.role or self.file or self.ext)
+
+
+@lru_cache(maxsize=1_000)
+def values_of(text: str) -> Values:
+    """The values of a filter's text."""
+    parts = [part.strip() for part in VALUE.findall(text)]
+    exclude = (part[1:] for part in parts if part[:1] == "-")
+    return Values(tuple(part for part in parts if part[:1] not in ("", "-")), tuple(filter(None, exclude)))
 
 
 NO_FILTERS = Filters()

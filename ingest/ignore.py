@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from treeline.corpus.frozen import frozen
-from treeline.corpus.roles import folder_left_out, why_left_out
+from treeline.corpus.roles import role_of
 from treeline.corpus.secrets import has_secret, is_secret_name
 from treeline.ingest.parsers.registry import LOCK_FILES, language_of, may_be_read
 from treeline.ingest.source import SENSITIVE, ReadOptions, read_plain, readable
@@ -24,6 +24,7 @@ MAX_PATTERNS = 2_000
 MAX_PATTERN = 1_000  # characters
 SUFFIX_PATTERN = re.compile(r"!?\*(\.[\w-]+)")
 
+LEFT_OUT_ROLES = frozenset({"test", "vendored", "generated"})
 # Hidden, but written by people: continuous integration, tools' settings.
 SHOWN_FOLDERS = frozenset(
     """.github .gitlab .gitea .forgejo .circleci .buildkite .azure-pipelines .azuredevops .teamcity .woodpecker .drone
@@ -52,10 +53,12 @@ MAX_MEAN_LINE = 300
 
 
 def reason_by_name(path: str) -> str:
-    """Why a file is left out by default, judged by its path, or ''."""
+    """Why a file, or what is in a folder (`dist/`), is left out by default, judged by its path, or ''."""
     folder, _, name = path.rpartition("/")
-    is_dot = is_hidden(folder) or (name.startswith(".") and not SHOWN_FILE.fullmatch(name))
-    return "hidden" if is_dot else why_left_out(path)
+    if is_hidden(folder) or (name.startswith(".") and not SHOWN_FILE.fullmatch(name)):
+        return "hidden"
+    role = role_of(path)
+    return role if role in LEFT_OUT_ROLES else ""
 
 
 @lru_cache(maxsize=1_000)
@@ -76,7 +79,7 @@ def folder_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
         return "ignored folder"
     if options.include_tests:
         return ""
-    by_name = "hidden" if is_hidden(path) else folder_left_out(path)
+    by_name = reason_by_name(f"{path}/")
     return f"{by_name} folder" if by_name else ""
 
 

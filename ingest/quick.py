@@ -20,7 +20,8 @@ from treeline.corpus.analysis import terms
 from treeline.corpus.roles import is_aside
 from treeline.encoder.registry import is_light
 from treeline.engine.durable import fleeting
-from treeline.engine.protocol import Store
+from treeline.engine.patterns import path_test
+from treeline.engine.protocol import NO_FILTERS, Filters, Store
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Listing, read_plain
 from treeline.ingest.sources.folder import Folder
@@ -36,12 +37,12 @@ IN_NAME, IN_FOLDER = 1.5, 0.5  # a word in a path, in units of its rarity
 ASIDE = 0.6  # the share that tests, examples and documents keep
 
 
-def choose(folder: Folder, question: str, most: int, prefix: str = "") -> Folder:
-    """The same folder with only those files that most likely answer a question; their paths start with `prefix`."""
-    files = folder.listing.files
+def choose(folder: Folder, question: str, most: int, filters: Filters = NO_FILTERS) -> Folder:
+    """The same folder with only those files that most likely answer a question, and pass what filters say of paths."""
+    files, passes = folder.listing.files, path_test(filters)
     paths, room = [], MOST_BYTES
     for path in _ranked(folder, question):
-        if path.startswith(prefix) and files[path].size <= room and len(paths) < most:
+        if passes(path) and files[path].size <= room and len(paths) < most:
             paths.append(path)
             room -= files[path].size
     listing = Listing({path: files[path] for path in sorted(paths)}, folder.listing.folders)

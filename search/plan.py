@@ -15,6 +15,7 @@ from typing import Literal
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
+from treeline.corpus.roles import NAMES
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
@@ -24,6 +25,7 @@ from treeline.search.executor import Run
 from treeline.search.issue import Issue, read_issue
 from treeline.search.query import (
     IDENTIFIER,
+    ROLE_NAMES,
     WORD,
     Corrections,
     Parts,
@@ -56,6 +58,7 @@ CALLEES, TEXT_CALLS, PATH = "callees", "text_calls", "path"
 DEFINITIONS, PLACES, HISTORY = "definitions", "places", "history"
 Kind = Literal["identifier", "structural", "conceptual", "mixed", "issue"]
 Facets = Mapping[str, Mapping[str, int]]
+FACETS = ("language", "repo", "partition", "kind")  # filters of whole values
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")  # no word contains them, and engines refuse some
 QUOTES = re.compile(r"`([^`\s]+)`|\"([^\"\s]+)\"|(?<!\w)'([^'\s]+)'(?!\w)")
@@ -403,33 +406,34 @@ def as_indexed(filters: Filters, facets: Facets) -> Filters:
 
     def spelling(name: str, value: str) -> str:
         values = facets.get(name, {})
-        if not value or value in values:
-            return value
-        return next((one for one in values if one.casefold() == value.casefold()), value)
+        if name == "language" and value not in values:
+            value = LANGUAGES.get(value.lower()) or WORDS.get(value.lower()) or value
+        if name == "role":
+            return ROLE_NAMES.get(value.lower(), value)
+        return value if value in values else next((one for one in values if one.casefold() == value.casefold()), value)
 
-    language = filters.language
-    if language not in facets.get("language", {}):
-        language = LANGUAGES.get(language.lower()) or WORDS.get(language.lower()) or language
-    return replace(
-        filters,
-        language=spelling("language", language),
-        repo=spelling("repo", filters.repo),
-        partition=spelling("partition", filters.partition),
-        kind=",".join(spelling("kind", kind) for kind in filters.kinds),
-    )
+    def spellings(name: str) -> str:
+        include, exclude = filters.values(name)
+        return ",".join(
+            [*(spelling(name, value) for value in include), *(f"-{spelling(name, value)}" for value in exclude)]
+        )
+
+    return replace(filters, **{name: spellings(name) for name in (*FACETS, "role") if getattr(filters, name)})
 
 
 def filter_hints(filters: Filters, facets: Facets) -> list[str]:
     """A sentence for each filter that matches nothing in the index."""
-    values = {"language": filters.language, "repo": filters.repo, "partition": filters.partition}
-    pairs = [*values.items(), *(("kind", kind) for kind in filters.kinds)]
+    known = {name: facets.get(name, {}) for name in FACETS} | {"role": dict.fromkeys(NAMES, 0)}
     hints = [
-        _missing(name, value, facets.get(name, {}))
-        for name, value in pairs
-        if value and value not in facets.get(name, {})
+        _missing(name, value, values)
+        for name, values in known.items()
+        for value in filters.values(name).include
+        if value not in values
     ]
-    if filters.path_prefix and not hints:
-        hints.append(f"path {filters.path_prefix}: paths begin at the repository, without a slash, and case counts")
+    if filters.path and not hints:
+        hints.append(
+            f"path {filters.path}: nothing found has such a path; paths begin at the repository, and case counts"
+        )
     return hints
 
 

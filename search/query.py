@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, fields
 from typing import Any, Literal, NamedTuple, Self
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
-from treeline.engine.protocol import NO_FILTERS, Filters
+from treeline.corpus.roles import NAMES
+from treeline.engine.protocol import NO_FILTERS, VALUE, Filters
 from treeline.search.settings import FAST, MODES, QUALITIES, Settings
 
 DEFAULT = "default"  # stands for the default method
@@ -45,11 +46,6 @@ class Switch:
     def option(self) -> str:
         """Its command-line option: `-k`, `--as-typed`."""
         return f"-{self.name}" if len(self.name) == 1 else f"--{self.name.replace('_', '-')}"
-
-    @property
-    def field(self) -> str:
-        """The field of `Query` or `Filters` that it sets."""
-        return "path_prefix" if self.name == "path" else self.name
 
     def default_in(self, settings: Settings) -> Value:
         """Its default under these settings."""
@@ -98,10 +94,13 @@ SWITCHES = (
         setting="diversity",
         metavar="0..1",
     ),
-    Switch("language", "", "Only this language.", scope="filter"),
-    Switch("repo", "", "Only this repository.", scope="filter", metavar="OWNER/NAME"),
-    Switch("path", "", "Only paths that start with this.", scope="filter", metavar="PREFIX"),
-    Switch("kind", "", "Only these kinds of unit, with commas: `function,class`.", scope="filter", metavar="KIND,…"),
+    Switch("language", "", "Only these languages, with commas: `go,python`; `-go`: not this one.", scope="filter"),
+    Switch("repo", "", "Only these repositories.", scope="filter", metavar="OWNER/NAME"),
+    Switch("path", "", "Only paths that start with this, or match it: `src/**/test_*.py`.", scope="filter"),
+    Switch("file", "", "Only files of this name, or path that ends so: `app.py`, `*_test.go`.", scope="filter"),
+    Switch("ext", "", "Only files with this ending: `py`.", scope="filter"),
+    Switch("kind", "", "Only these kinds of unit: `function,class`.", scope="filter"),
+    Switch("role", "", f"Only files of this role: {', '.join(NAMES)}.", scope="filter"),
     Switch("partition", "", "Only this partition of CodeSearchNet (train, valid, test).", scope="filter"),
     Switch("expand", False, "Search again with words that the best results share.", setting="expand"),
     Switch("callees", False, "Also find what the best results call.", setting="callees"),
@@ -163,36 +162,35 @@ class Query:
             if switch.limit and value > getattr(settings, switch.limit):
                 most = getattr(settings, switch.limit)
                 raise InputError(f"{switch.name} must be at most {most:,}, not {value:,}")
-        own = {switch.field: value for switch, value in values.items() if switch.scope == "query"}
+        own = {switch.name: value for switch, value in values.items() if switch.scope == "query"}
         own["feedback"] = own["feedback"] and settings.feedback
-        filters = Filters(**{switch.field: value for switch, value in values.items() if switch.scope == "filter"})
+        filters = Filters(**{switch.name: value for switch, value in values.items() if switch.scope == "filter"})
         return cls(text=text, filters=filters, explain=explain, **own)
 
 
 def narrowing(filters: Filters, exclusions: tuple[str, ...]) -> str:
-    """`only repo flask, path src/; without “xml”`; empty if nothing narrows the search."""
-    values = ((row.name.removesuffix("_prefix"), getattr(filters, row.name)) for row in fields(Filters))
-    only = ", ".join(f"{name} {value}" for name, value in values if value)
+    """`only repo flask, path src/; not role test; without “xml”`; empty if nothing narrows the search."""
+    values = [(row.name, filters.values(row.name)) for row in fields(Filters)]
+    only = ", ".join(f"{name} {' or '.join(some.include)}" for name, some in values if some.include)
+    without = ", ".join(f"{name} {' or '.join(some.exclude)}" for name, some in values if some.exclude)
     words = ", ".join(f"“{word}”" for word in exclusions)
-    return "; ".join(filter(None, (only and f"only {only}", words and f"without {words}")))
+    parts = (only and f"only {only}", without and f"not {without}", words and f"without {words}")
+    return "; ".join(filter(None, parts))
 
 
-KEYS = {
-    "repo": "repo",
-    "lang": "language",
-    "language": "language",
-    "path": "path_prefix",
-    "file": "path_prefix",
-    "kind": "kind",
-}
+KEYS = {"lang": "language", **{name: name for name in ("repo", "language", "path", "file", "ext", "kind", "role")}}
+ROLE_NAMES = {name: name for name in NAMES} | {"tests": "test", "doc": "docs", "examples": "example"}
 # Only a known key directly followed by a value is a filter: `path::join`, `file:///etc`, `error: no such file` and
 # `lambda x: x` are words. A hyphen excludes only at the start of a word of two letters or more: `utf-8`, `-1`, `a - b`,
 # `ls -l` and `--verbose` are words. Quoted text is not parsed. `/…/` is a regular expression unless there is a blank
 # next to one of its slashes: `read / write` are words.
+EXACT = r"\"(?:[^\"\\]|\\.)*\""
+REGEX = r"/(?=\S)(?:[^/\\]|\\.)*(?<=\S)/"
 PART = re.compile(
     r"(?<!\S)(?:"
-    r"\"(?P<exact>(?:[^\"\\]|\\.)*)\"|`[^`]*`"  # a phrase or a piece of code
-    r"|/(?=\S)(?P<regex>(?:[^/\\]|\\.)*(?<=\S))/"
+    rf"(?P<any>(?:{EXACT}|{REGEX})(?:\s+(?-i:OR)\s+(?:{EXACT}|{REGEX}))+)"
+    rf"|(?P<exact>{EXACT})|`[^`]*`"  # a phrase or a piece of code
+    rf"|(?P<regex>{REGEX})"
     rf"|(?P<not>-?)(?P<key>{'|'.join(KEYS)}):(?!:|//)(?:\"(?P<quoted>[^\"]+)\"|(?P<value>[^\s\"]+))"
     r"|-(?:\"(?P<phrase>[^\"]*\w[^\"]*)\"|(?P<word>[^\W\d_](?:[\w.-]*\w)))"
     r")(?!\S)",
@@ -200,6 +198,7 @@ PART = re.compile(
 )
 
 
+OR = re.compile(r"(?<!\S)OR(?!\S)")  # beside a word: a phrase is then no more required than the word
 WORD = re.compile(r"[^\W_]")  # a letter or a digit of any script
 ESCAPE = re.compile(r"\\([\"\\])")
 
@@ -222,45 +221,62 @@ class Parts(NamedTuple):
 
 
 def parse(text: str) -> Parts:
-    """The parts of a query's text; raises `InputError` for a negated filter or one with two values."""
+    """The parts of a query's text; raises `InputError` for a second regular expression."""
     filters = NO_FILTERS
     excluded_words: list[str] = []
     phrases: list[str] = []
-    regex = ""
+    regexes: list[str] = []
+    is_required = not OR.search(PART.sub("", text))
 
     def take(match: re.Match[str]) -> str:
-        nonlocal filters, regex
-        if match["regex"]:
-            if regex:
-                raise InputError(f"{match[0]}: a query has one regular expression", "join them with |")
-            regex = match["regex"]
-        elif match["not"]:
-            raise InputError(f"{match[0]}: a filter cannot exclude", "leave it out; -word excludes a word")
-        elif key := match["key"]:
-            filters = combine(filters, Filters(**{KEYS[key.lower()]: match["quoted"] or match["value"]}))
+        nonlocal filters
+        if match["any"]:
+            regexes.append("|".join(map(_as_regex, re.findall(f"{EXACT}|{REGEX}", match["any"]))))
+        elif match["regex"]:
+            regexes.append(match["regex"][1:-1])
+        elif match["key"]:
+            one = _filter(match)
+            if one is None:
+                return match[0]
+            filters = combine(filters, one)
         elif word := match["word"] or match["phrase"]:
             excluded_words.append(word.strip())
         else:
-            if WORD.search(match["exact"] or ""):
-                phrases.append(ESCAPE.sub(r"\1", match["exact"]))
+            if is_required and WORD.search(match["exact"] or ""):
+                phrases.append(ESCAPE.sub(r"\1", match["exact"][1:-1]))
             return match[0]
         return ""
 
     words = PART.sub(take, text)
-    if filters or excluded_words or regex:
+    if len(regexes) > 1:
+        raise InputError(f"/{regexes[1]}/: a query has one regular expression", "put OR between several")
+    if filters or excluded_words or regexes:
         words = " ".join(words.split())
-    return Parts(words, filters, tuple(dict.fromkeys(excluded_words)), tuple(dict.fromkeys(phrases)), regex)
+    return Parts(words, filters, tuple(dict.fromkeys(excluded_words)), tuple(dict.fromkeys(phrases)), "".join(regexes))
+
+
+def _filter(match: re.Match[str]) -> Filters | None:
+    """The filter that a part of a query's text sets; None for a role that no file can have."""
+    field = KEYS[match["key"].lower()]
+    value = match["quoted"].replace(",", "\\,") if match["quoted"] else match["value"]
+    parts = [part.strip() for part in VALUE.findall(value)]
+    if field == "role" and not all(part.lstrip("-").lower() in ROLE_NAMES for part in parts):
+        return None
+    return Filters(**{field: ",".join(f"-{part.lstrip('-')}" if match["not"] else part for part in parts)})
+
+
+def _as_regex(part: str) -> str:
+    """A phrase or `/expression/` as one of several expressions, each with its own case."""
+    text = part[1:-1]
+    pattern = text if part[0] == "/" else r"\s+".join(map(re.escape, ESCAPE.sub(r"\1", text).split()))
+    return f"(?:{pattern})"
 
 
 def combine(one: Filters, other: Filters) -> Filters:
-    """Both filters; two values for the same field are refused."""
-    for name in (row.name for row in fields(Filters)):
-        values = dict.fromkeys(filter(None, (getattr(one, name), getattr(other, name))))
-        if len(values) > 1:
-            label = name.removesuffix("_prefix")
-            raise InputError(f"{label} is asked for more than once: {', '.join(values)}", f"give {label} once")
-        one = replace(one, **{name: next(iter(values), "")})
-    return one
+    """Both filters: what passes has any of the values of each field."""
+    names = [row.name for row in fields(Filters)]
+    pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
+    return Filters(**{name: ",".join(dict.fromkeys(filter(None, pair))) for name, pair in pairs.items()})
 
 
 # Names in a text, and misspelt words: those in no dictionary, one edit away from a word in many functions. A misspelt

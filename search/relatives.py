@@ -60,7 +60,7 @@ class Relatives:
         graph = self._graph()
         if graph is None:
             return Structure((), ())
-        nodes = graph.named(name, filters.repo)
+        nodes = graph.named(name, filters.values("repo").passes)
         steps = graph.walk(seeds_of(graph, nodes, relations), relations, direction, depth)
         return Structure(tuple(map(graph.symbol, nodes)), tuple(self._neighbours(graph, steps)))
 

@@ -58,8 +58,10 @@ def _by_name(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hi
 def _unknown(searcher: LiveSearcher, name: str, filters: Filters, otherwise: str) -> InputError:
     """The error for an unknown name: it is outside the filters, a class, or misspelt."""
     if filters and searcher.engine.named(name, 1):
-        where = " ".join(filter(None, (filters.repo, filters.path_prefix)))
-        return InputError(f"nothing is called {name!r} in {where}", "it is elsewhere: ask without that filter")
+        return InputError(
+            f"nothing is called {name!r} in {' '.join(filter(None, (filters.repo, filters.path)))}",
+            "it is elsewhere: ask without that filter",
+        )
     if where := _class_called(searcher, name):
         return InputError(f"{name!r} is a class in {where}, no function", f"name one of its functions: {name}.name")
     near = _near(searcher, name)

@@ -78,7 +78,7 @@ def quick_searcher(
 ) -> QuickSearcher:
     """A searcher of those files of a folder that most likely answer a question."""
     words, filters = _words(query)
-    few = choose(folder, words, files, filters.path_prefix)
+    few = choose(folder, words, files, filters)
     looks = settings.home_path / LOOKS
     with disk_errors(settings.home_path):
         looks.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from treeline.corpus.analysis import split
 from treeline.corpus.function import Address, Function
+from treeline.corpus.roles import role_of
 from treeline.engine.hits import Vectors
+from treeline.engine.patterns import PATH_FIELDS, path_pattern
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo
 from treeline.engine.text import NO_TERM, SHAPES, TERMS, WORDS, leaf
 
-FORMAT = 6  # of mappings and documents; another one is refused instead of misread
+FORMAT = 7  # of mappings and documents; another one is refused instead of misread
 ARTIFACT = "artifact"
 UNITS: dict[str, Any] = {"exists": {"field": "kind"}}  # all but the artifacts, which have none
 ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected
@@ -27,6 +29,7 @@ JOINING_SIGNS = re.compile(r"[^\w\s]")
 # Cosine does not care for length, so a vector is sent as whole numbers: 1.4 KB instead of 3.1, and quicker to parse.
 WHOLE_NUMBERS = 9_999
 LONGEST_PREFIX = 1_000  # bytes that the server takes as a prefix; nothing here is called by a longer one
+SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Half of the server's default: searching looks at enough candidates to make up for it.
 EF_CONSTRUCTION = 50
 GRAPH = {"type": "int8_hnsw", "m": 16, "ef_construction": EF_CONSTRUCTION}
@@ -37,7 +40,7 @@ ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind"
 
 # Named one by one: with a wildcard among them the server unpacks each record into objects to filter it, which takes an
 # eighth more of its time in loading.
-NOT_IN_SOURCE = [ID, TERMS, SHAPES, WORDS, "leaf", "size", *(f"vector{number}" for number in range(16))]
+NOT_IN_SOURCE = [ID, TERMS, SHAPES, WORDS, "leaf", "role", "size", *(f"vector{number}" for number in range(16))]
 
 _source_only = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -61,6 +64,7 @@ PROPERTIES: dict[str, Any] = {
     "leaf": {"type": "keyword"},
     "language": {"type": "keyword"},
     "partition": {"type": "keyword"},
+    "role": {"type": "keyword"},
     "url": {"type": "keyword", "index": False},
     "sha": _source_only,
     "original_string": _source_only,
@@ -105,6 +109,7 @@ def document(
         ID: function.id,
         "serial": serial,
         "leaf": leaf(function.func_name),
+        "role": role_of(function.path),
         "size": len(function.original_string),
         TERMS: plain or NO_TERM,
         SHAPES: shapes or NO_TERM,
@@ -155,21 +160,28 @@ def chunks(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 def clauses(filters: Filters) -> list[dict[str, Any]]:
     """The filters as the server takes them."""
-    fields = (("language", filters.language), ("repo", filters.repo), ("partition", filters.partition))
-    terms: list[dict[str, Any]] = [{"term": {field: value}} for field, value in fields if value]
-    if filters.kinds:
-        terms.append({"terms": {"kind": filters.kinds}})
-    prefix = filters.path_prefix
-    if too_long(prefix):
-        terms.append({"match_none": {}})
-    elif prefix:
-        terms.append({"prefix": {"path": prefix}})
-    return terms
+    result: list[dict[str, Any]] = []
+    for field in ("language", "repo", "partition", "kind", *PATH_FIELDS, "role") if filters else ():
+        include, exclude = ([_clause(field, value) for value in some] for some in filters.values(field))
+        result += [{"bool": {"should": include}}] if include else []
+        result += [{"bool": {"must_not": exclude}}] if exclude else []
+    return result
+
+
+def _clause(field: str, value: str) -> dict[str, Any]:
+    if field not in PATH_FIELDS:
+        return {"term": {field: value}}
+    pattern = path_pattern(field, value)
+    if too_long(pattern.prefix) or too_long(pattern.regex):
+        return {"match_none": {}}
+    if not pattern.regex:
+        return {"prefix": {"path": pattern.prefix}}
+    return {"regexp": {"path": {"value": pattern.regex, "flags": "NONE"}}}
 
 
 def too_long(prefix: str) -> bool:
-    """Whether the server would refuse to look for what begins so."""
-    return len(prefix.encode("utf-8", "surrogatepass")) > LONGEST_PREFIX
+    """Whether the server would refuse to look for what begins so; what is no text it refuses too."""
+    return len(prefix.encode("utf-8", "surrogatepass")) > LONGEST_PREFIX or SURROGATE.search(prefix) is not None
 
 
 def info_of(name: str, generation: str, meta: Mapping[str, Any]) -> IndexInfo:

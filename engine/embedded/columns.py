@@ -20,11 +20,13 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
 from treeline.engine.embedded.manifest import Health, damage_check
 from treeline.engine.hits import Ids
-from treeline.engine.protocol import Filters
+from treeline.engine.patterns import of_paths, path_test, prefixes
+from treeline.engine.protocol import NO_FILTERS, Filters, Values
 
 # A URL is cut at its `#`: what stands before is shared by all units of a file, so it is stored once.
 COLUMNS = ("repo", "path", "func_name", "language", "partition", "url", "fragment", "kind")
 REPO, PATH, NAME, LANGUAGE, PARTITION, URL, FRAGMENT, KIND = range(len(COLUMNS))
+WHOLE_FIELDS = (LANGUAGE, REPO, PARTITION, KIND)  # by whole values
 STRINGS_CACHED = 200_000  # a column
 ENTRIES_CACHED = 20_000  # some 10 MB; what is shown once is often shown again
 ID_BYTES = 16
@@ -119,6 +121,7 @@ class Table:
         self.strings = tuple(Strings(folder, name) for name in COLUMNS)
         self._entry = lru_cache(ENTRIES_CACHED)(_entry_reader(self.ids, self.codes, self.strings))
         # Serials count from the first load on; as long as nothing was deleted since, there are no gaps.
+        self._path_mask: tuple[Filters, Mask] = (NO_FILTERS, np.zeros(0, dtype=np.bool_))
         self._gapless = bool(len(self)) and int(self.serials[-1] - self.serials[0]) == len(self) - 1
 
     def __len__(self) -> int:
@@ -178,17 +181,44 @@ class Table:
 
     def mask(self, filters: Filters) -> Mask | None:
         """A mask of the rows that pass; None when all do."""
-        masks: list[Mask] = []
-        languages, repos, partitions = (filters.language,), (filters.repo,), (filters.partition,)
-        values_of = {LANGUAGE: languages, REPO: repos, PARTITION: partitions, KIND: filters.kinds}
-        for column, values in values_of.items():
-            if any(values):
-                value_codes = [code for value in values if (code := self.strings[column].code(value)) is not None]
-                masks.append(np.isin(self.codes[:, column], value_codes))
-        if filters.path_prefix:
-            first, end = self.strings[PATH].codes_with_prefix(filters.path_prefix)
-            masks.append((self.codes[:, PATH] >= first) & (self.codes[:, PATH] < end))
+        if not filters:
+            return None
+        masks = [self._mask_of(column, filters.values(COLUMNS[column])) for column in WHOLE_FIELDS]
+        every = [mask for mask in (*masks, self.path_mask(filters)) if mask is not None]
+        return np.logical_and.reduce(every) if every else None
+
+    def _mask_of(self, column: int, values: Values) -> Mask | None:
+        """A mask of the rows with one of the values, and with none of the exclude ones."""
+        masks = [
+            np.isin(self.codes[:, column], [self._code(column, value) for value in some], invert=number == 1)
+            for number, some in enumerate(values)
+            if some
+        ]
         return np.logical_and.reduce(masks) if masks else None
+
+    def _code(self, column: int, value: str) -> int:
+        code = self.strings[column].code(value)
+        return -1 if code is None else code
+
+    def path_mask(self, filters: Filters) -> Mask | None:
+        """A mask of the rows whose paths pass; None when all do."""
+        filters = of_paths(filters)
+        if not filters:
+            return None
+        last, mask = self._path_mask
+        if last != filters:  # the lanes of one search ask for the same
+            mask = self.passing_paths(filters)[self.codes[:, PATH]]
+            self._path_mask = filters, mask
+        return mask
+
+    def passing_paths(self, filters: Filters) -> Mask:
+        """Of each distinct path whether it passes."""
+        strings, passes = self.strings[PATH], path_test(filters)
+        result = np.zeros(len(strings), dtype=np.bool_)
+        for prefix in prefixes(filters) or ("",):
+            first, end = strings.codes_with_prefix(prefix)
+            result[first:end] = [passes(path) for path in strings.many(range(first, end))]
+        return result
 
     def counts(self, column: int) -> dict[str, int]:
         """The number of rows per value of a column, most common first."""

@@ -23,6 +23,7 @@ from treeline.engine.embedded.manifest import ARTIFACTS, Health, damage_check
 from treeline.engine.embedded.scans import Grams, Matrix
 from treeline.engine.embedded.words import Vocabulary, expand
 from treeline.engine.hits import Hit, Hits, Vectors, normalize
+from treeline.engine.patterns import only_prefixes
 from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Filters, IndexInfo
 from treeline.engine.text import MOST_TERMS, WORDS, Matcher, complete_name
 
@@ -31,6 +32,9 @@ COMPLETIONS_CACHED = 2_000  # short prefixes come again and again while somebody
 BODIES_CACHED = 2_000  # units, some 17 MB; what is shown once is often shown again
 NAMES_RANKED = 2_000  # of those that contain what is searched for
 SHORTEST_PART = 3  # letters of a name; fewer are in most names
+# Share of the rows in paths that pass a pattern: with more, taking more hits and leaving out those of other paths takes
+# 5 ms where a list of the paths takes 70 (kubernetes' 26,546 paths, 212,368 units).
+LEAST_SHARE, SPARE = 0.05, 1.5
 FORMAT = 7  # of a generation's files; another one is refused instead of misread
 
 
@@ -215,8 +219,21 @@ class EmbeddedEngine:
     def _search(self, query: Query, k: int, filters: Filters) -> Sequence[Hit]:
         if k <= 0 or not len(self._table):
             return []
-        narrow_query = fulltext.narrow(query, filters, self._table.strings[PATH])
-        return self._hits(*fulltext.positions_and_scores(self._searcher, self._table, narrow_query, k))
+        query = fulltext.narrow(query, filters, self._table.strings[PATH])
+        mask = self._table.path_mask(filters) if filters and not only_prefixes(filters) else None
+        look = partial(fulltext.positions_and_scores, self._searcher, self._table)
+        if mask is None:
+            return self._hits(*look(query, k))
+        share = mask.mean()
+        if share >= LEAST_SHARE:
+            limit = int(SPARE * k / share) + 1
+            positions, scores = look(query, limit)
+            passing = np.flatnonzero(mask[positions])[:k]
+            if len(passing) == k or len(positions) < limit:
+                return self._hits(positions[passing], scores[passing])
+        codes = np.flatnonzero(self._table.passing_paths(filters))
+        paths = self._table.strings[PATH].many(codes.tolist())
+        return self._hits(*look(fulltext.narrow_to_paths(query, paths), k))
 
     @damage_check
     def _exact(self, matcher: Matcher, k: int, filters: Filters) -> Sequence[Hit]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple, get_args
 
@@ -23,6 +23,10 @@ ARTIFACT = "callgraph"
 ID_DIGITS = 32
 NEAR = 50  # neighbours in the alphabet, on either side, that are compared with a name that was not found
 SHORTEST_SHARED, LONGER = 3, 2  # the shortest word that similar names share, and how much their lengths may differ
+
+
+def always(_repo: str) -> bool:
+    return True
 
 
 class GraphSymbol(NamedTuple):
@@ -117,7 +121,7 @@ class CallGraph:
         row = int(self._id_order[at])
         return int(self._id_node[row]) if self._id(row) == function_id else None
 
-    def named(self, name: str, repo: str = "") -> list[int]:
+    def named(self, name: str, in_repo: Callable[[str], bool] = always) -> list[int]:
         """The nodes whose name is this or ends in it (`Session.send`, `send`), whole names first.
 
         Case is ignored only if no node matches exactly. A leading part may also name the file
@@ -125,7 +129,7 @@ class CallGraph:
         (`json.JSONEncoder` is in `json/encoder.py`).
         """
         query = _with_dots(name)
-        nodes = [node for node in self._with_last(query) if not repo or self._repo(node) == repo]
+        nodes = [node for node in self._with_last(query) if in_repo(self._repo(node))]
         exact = [node for node in nodes if self._is(node, query)]
         any_case = exact or [node for node in nodes if self._is(node, query, fold=True)]
         matches = any_case or [node for node in nodes if is_re_export(query, self._names[node], self._path(node))]
@@ -136,7 +140,7 @@ class CallGraph:
         own = self._names[node]
         return _with_dots(name) in (own, f"{self._module(node)}.{own}")
 
-    def naming(self, base: str, repo: str = "") -> list[int]:
+    def naming(self, base: str, in_repo: Callable[[str], bool] = always) -> list[int]:
         """The classes with this unresolved base, which is in another repository or not indexed.
 
         If the query or the base as written is a bare name, the last parts are compared.
@@ -147,7 +151,7 @@ class CallGraph:
             node
             for node in self._bases.holding(last, len(last), sys.maxsize)
             if any(_ends(name, query) or name == last for name in map(_with_dots, self._bases[node].split("\n")))
-            and (not repo or self._repo(node) == repo)
+            and in_repo(self._repo(node))
         ]
 
     def near(self, name: str, k: int) -> list[str]:

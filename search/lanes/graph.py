@@ -21,7 +21,8 @@ from treeline.corpus.analysis import parts, terms
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.engine.hits import Hit, Hits
-from treeline.engine.protocol import Engine, Filters
+from treeline.engine.patterns import exactly, path_test
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, GraphSymbol, Step, load
 from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 from treeline.rerank.candidates import Candidate
@@ -114,7 +115,7 @@ def graph_lane(
     if graph is None:
         reaches: Iterable[Reach] = _units(units, names, stage)
     else:
-        seeds = [node for name in names for node in graph.named(name, filters.repo)]
+        seeds = [node for name in names for node in graph.named(name, filters.values("repo").passes)]
         if not route.symbols:
             seeds, stage = _by_words(engine, graph, text, filters), BY_WORDS
         reaches = chain(_units(units, names, stage), _around(graph, seeds, stage, names, units))
@@ -161,7 +162,7 @@ def text_bases_lane(engine: Engine, graph: CallGraph | None, symbol: str, k: int
     """The first `k` classes with an unresolved base of this name, or their functions where classes are no units."""
     if graph is None:
         return TextCallsList(TEXT_CALLS, [], complete=True)
-    symbols = {node: graph.symbol(node) for node in graph.naming(symbol, filters.repo)}
+    symbols = {node: graph.symbol(node) for node in graph.naming(symbol, filters.values("repo").passes)}
     classes = {node: one for node, one in symbols.items() if _passes(one, filters)}
     ids = dict.fromkeys(id_ for node in classes for id_ in units_of(graph, node))
     hits = Hits.of(engine.locate(list(ids), filters))[:k]
@@ -209,7 +210,7 @@ def _possible(graph: CallGraph, steps: Sequence[Step], ids_found: Sequence[str])
 
 def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -> ExactList:
     """The exact answer to a structural question."""
-    symbols = [node for symbol in route.symbols for node in graph.named(symbol, filters.repo)]
+    symbols = [node for symbol in route.symbols for node in graph.named(symbol, filters.values("repo").passes)]
     seeds = seeds_of(graph, symbols, route.relations)
     steps = graph.walk(seeds, route.relations, route.direction, route.depth)
     if set(route.relations) == set(EVERYTHING):  # what a class uses of itself is no answer
@@ -239,8 +240,8 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
         top_levels=len(top_levels),
         near=() if symbols else tuple(graph.near(route.symbols[0], NEAR_NAMES)),
         is_constant=not symbols and bool(engine.named(route.symbols[0], 1, replace(filters, kind="constant"))),
-        where=filters.repo or "this index",
-        is_filtered=bool(filters.language or filters.path_prefix),
+        where=" or ".join(filters.values("repo").include) or "this index",
+        is_filtered=replace(filters, repo="", kind="", partition="") != NO_FILTERS,
         tests=route.tests,
     )
     return ExactList(GRAPH, first.hits, first.stages, exact=exact)
@@ -255,7 +256,7 @@ def _top_levels(
         name = call_name(graph.symbol(step.via).name)
         if not _passes(module, filters) or not name:
             continue
-        inside = replace(filters, repo=module.repo, path_prefix=module.path)
+        inside = replace(filters, repo=module.repo, path=exactly(module.path))
         hits = Hits.of(engine.keyword(_rarest(name), TOP_LEVEL_UNITS, inside))
         bodies = [one for one in engine.fetch(hits.ids) if one.path == module.path and one.kind in OUTSIDE]
         mention = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])(\s*\()?")
@@ -281,7 +282,7 @@ def _definitions(
 
 
 def _passes(symbol: GraphSymbol, filters: Filters) -> bool:
-    return filters.language in ("", symbol.language) and symbol.path.startswith(filters.path_prefix)
+    return path_test(filters)(symbol.path) and filters.passes(language=symbol.language, repo=symbol.repo)
 
 
 def _describe(symbol: GraphSymbol) -> str:
@@ -298,7 +299,7 @@ def _names(engine: Engine, graph: CallGraph | None, symbols: Sequence[str], filt
     away, else similar."""
 
     def nodes(name: str) -> list[int]:
-        return [] if graph is None else graph.named(name, filters.repo)
+        return [] if graph is None else graph.named(name, filters.values("repo").passes)
 
     def known(name: str) -> bool:
         return bool(engine.named(name, 1, filters)) or any(

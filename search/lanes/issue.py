@@ -9,6 +9,7 @@ import numpy as np
 
 from treeline.corpus.frozen import frozen
 from treeline.engine.hits import Hit, Hits, concatenate
+from treeline.engine.patterns import exactly, path_test
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.history import History, Vote
 from treeline.rerank.fusion import RankedList
@@ -89,12 +90,13 @@ def history_lane(engine: Engine, history: History | None, words: Sequence[str], 
     changes = {key: vote._replace(share=vote.share * quality[key[0]]) for key, vote in votes.items()}
     scores: dict[str, float] = {}
     lists: list[Sequence[Hit]] = []
+    passes = path_test(filters)
     for (repo, path), vote in changes.items():
         if len(lists) == VOTED_FILES:
             break
-        if repo != (filters.repo or repo) or not path.startswith(filters.path_prefix):
+        if not passes(path) or not filters.passes(repo=repo):
             continue
-        inside = replace(filters, repo=repo, path_prefix=path)
+        inside = replace(filters, repo=repo, path=exactly(path))
         hits = Hits.of(engine.keyword(words, UNITS, inside) or engine.named(path.rpartition("/")[2], 1, inside))
         if len(hits):
             lists.append(hits)

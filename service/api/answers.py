@@ -404,23 +404,21 @@ class CorrectionsBody(Body):
 
 
 class FiltersBody(Body):
-    """The filters of the search, from parameters or from the question; an empty text means no restriction."""
+    """The filters of the search, from parameters and from the question: values with commas, behind a hyphen those that
+    do not pass; an empty text means no restriction."""
 
     language: str
     repo: str
     path: str
+    file: str
+    ext: str
     kind: str
+    role: str
     partition: str
 
     @classmethod
     def of(cls, filters: Filters) -> Self:
-        return cls(
-            language=filters.language,
-            repo=filters.repo,
-            path=filters.path_prefix,
-            kind=filters.kind,
-            partition=filters.partition,
-        )
+        return cls(**{name: getattr(filters, name) for name in cls.model_fields})
 
 
 class SearchBody(Body):

@@ -29,8 +29,8 @@ FILTER_LENGTH = 1_000
 NAME_LENGTH = 64
 FUNCTION_ID = r"^[0-9a-f]{32}$"
 QUESTION = (
-    "The query: what the code does, or its name. Filters may stand in it (`repo:`, `lang:`, `path:`), and "
-    "`-word` excludes results that contain the word."
+    "The query: what the code does, or its name. Filters may stand in it (`repo:`, `lang:`, `path:`, `-path:` …), "
+    "and `-word` excludes results that contain the word."
 )
 SUGGESTIONS = 8
 MOST_SUGGESTIONS = 50
@@ -120,7 +120,7 @@ class SuggestParameters(IndexParameters):
 
 
 class CompleteParameters(IndexParameters):
-    filter: Literal["repo", "lang", "path", "kind"] = Field(description="Which filter of a question.")
+    filter: Literal["repo", "lang", "path", "kind", "role"] = Field(description="Which filter of a question.")
     prefix: Text = Field(
         "", max_length=200, description="The start of its value; of a repository any part of its name."
     )

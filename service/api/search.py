@@ -13,6 +13,7 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from treeline.corpus.function import Address
+from treeline.corpus.roles import NAMES
 from treeline.graph.layout import draw
 from treeline.search.files import Files
 from treeline.search.tree import result_graph
@@ -138,7 +139,8 @@ def complete(parameters: CompleteParameters) -> Response:
         if name == "path":
             values = Files(current).complete_path(prefix, parameters.repo)
         else:
-            counts = current.engine.facets().get({"lang": "language"}.get(name, name), {})
+            facets = current.engine.facets() | {"role": dict.fromkeys(NAMES, 0)}
+            counts = facets.get({"lang": "language"}.get(name, name), {})
             values = complete_value(counts, prefix, anywhere=name == "repo")
     body = CompleteBody(
         filter=name, prefix=prefix, values=values[: parameters.k], timings={"total": milliseconds_since(begin)}

@@ -142,6 +142,9 @@ def needle_of(parts: Parts, *, ignore_case: bool) -> Needle:
 
 def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
     """The files of a project, or those whose texts an index keeps, that pass the filters."""
+    from treeline.engine.patterns import path_test
+
+    passes = path_test(filters)
     if where.root is not None and not filters.language:
         from treeline.ingest.project import indexed_files
         from treeline.ingest.source import readable
@@ -149,7 +152,7 @@ def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
         top = os.fsencode(where.root)
         for name, size in indexed_files(where.settings.index, where.settings.home_path):
             path = readable(os.fsdecode(name))
-            if path.startswith(filters.path_prefix):
+            if passes(path):
                 yield FileToSearch("", path, top + b"/" + name, size)
         return
     from treeline.engine.texts import FileTexts
@@ -161,8 +164,8 @@ def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
         filters = as_indexed(filters, engine.facets())
         texts = FileTexts(engine)
         for repo, _, _ in texts.repositories():
-            for entry in texts.files(repo, filters.path_prefix):
-                if filters.repo in ("", repo) and filters.language in ("", entry.language):
+            for entry in texts.files(repo) if filters.passes(repo=repo) else ():
+                if passes(entry.path) and filters.passes(language=entry.language):
                     local = os.fsencode(on_disk(where.root, entry.path)) if where.root else b""
                     yield FileToSearch(repo, entry.path, local, entry.size)
 

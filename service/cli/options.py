@@ -7,8 +7,9 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +18,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from treeline.corpus.errors import InputError
+from treeline.corpus.errors import InputError, TreelineError
 
 if TYPE_CHECKING:
     from treeline.ingest.source import Progress
@@ -92,6 +93,8 @@ class LazyGroup(click.Group):
         """The names of commands, without importing them."""
         names = (name for name in self._modules if name.startswith(incomplete))
         items = [CompletionItem(name, help=self._modules[name][1]) for name in names]
+        if ":" in incomplete and self._otherwise and (search := self.get_command(ctx, self._otherwise)):
+            return search.params[0].shell_complete(ctx, incomplete)
         return items or super(click.Group, self).shell_complete(ctx, incomplete)
 
 
@@ -126,7 +129,7 @@ class StrictCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(list(args))
-        counts = Counter(one for one in order if isinstance(one, click.Option) and not one.is_flag)
+        counts = Counter(one for one in order if isinstance(one, click.Option) and not (one.is_flag or one.multiple))
         if repeats := sorted(max(option.opts, key=len) for option, count in counts.items() if count > 1):
             raise InputError(f"{', '.join(repeats)} given more than once", "give each option once")
         return super().parse_args(ctx, args)
@@ -148,8 +151,9 @@ def search_options(command: Command) -> Command:
     """The switches of a search as options; the settings give the defaults."""
     from treeline.search.query import SWITCHES
 
+    command = filter_options(command, *(switch.name for switch in SWITCHES if switch.scope == "filter"))
     for switch in reversed(SWITCHES):
-        if switch.name in WITHOUT_OPTION:
+        if switch.name in WITHOUT_OPTION or switch.scope == "filter":
             continue
         kind: Any = click.Choice(switch.choices) if switch.choices else switch.type
         name, about = switch.option, switch.help.replace("`", "")
@@ -163,6 +167,74 @@ def search_options(command: Command) -> Command:
             kind = click.FloatRange(switch.least, switch.most)
         command = click.option(name, switch.name, type=kind, metavar=switch.metavar or None, help=about)(command)
     return command
+
+
+def filter_options(command: Command, *names: str) -> Command:
+    """The filters of these names as options, each of which may be given several times."""
+    from treeline.search.query import BY_NAME
+
+    for switch in map(BY_NAME.__getitem__, reversed(names)):
+        about, values = switch.help.replace("`", ""), switch.metavar or switch.name.upper()
+        command = click.option(
+            switch.option,
+            multiple=True,
+            metavar=values,
+            callback=with_commas,
+            shell_complete=complete_filter,
+            help=about,
+        )(command)
+    return command
+
+
+def complete_filter(_context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    """The values that begin so of an option's filter, or of one in the question: `-lang:go,py`."""
+    from treeline.search.query import KEYS
+
+    key = start.partition(":")[0]
+    in_question = isinstance(parameter, click.Argument)
+    field = KEYS.get(key.removeprefix("-").lower()) if in_question else parameter.name
+    head = f"{key}:" if in_question else ""
+    before, comma, last = start.removeprefix(head).rpartition(",")
+    if field in ("path", "file"):
+        folder = last.rpartition("/")[0]
+        values = [f"{path}/" if path.is_dir() else str(path) for path in sorted(Path(folder or ".").glob("[!.]*"))]
+    else:
+        values = []
+        with suppress(TreelineError):  # there is no index yet
+            values = facet_values(field or "")
+    last = last.removeprefix("-")
+    return [CompletionItem(head + before + comma + value) for value in values if value.lower().startswith(last.lower())]
+
+
+def facet_values(field: str) -> list[str]:
+    """The values of a filter in this folder's index as it is, the most frequent first."""
+    from treeline.corpus.roles import NAMES
+    from treeline.ingest.project import find_project
+    from treeline.search.settings import open_store
+
+    if field == "role":
+        return list(NAMES)
+    settings = settings_for(None, "")
+    name = settings.index if is_named(settings, "") else find_project(Path.cwd(), settings.home_path).index
+    with closing(open_store(settings).open(name)) as engine:
+        return [value for value in engine.facets().get(field, {}) if value]
+
+
+def tests_option(command: Command) -> Command:
+    """`--tests` as `--role test`, `--no-tests` as `--role -test`."""
+
+    @wraps(command)
+    def with_role(*args: Any, tests: bool | None, role: str, **options: Any) -> Any:
+        own = {True: "test", False: "-test", None: ""}[tests]
+        return command(*args, role=",".join(filter(None, (role, own))), **options)
+
+    about = "Only tests, or none: as --role test, --role -test."
+    return click.option("--tests/--no-tests", default=None, help=about)(with_role)
+
+
+def with_commas(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> str:
+    """The values of an option as those of one filter."""
+    return ",".join(values)
 
 
 def not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -16,13 +17,15 @@ import click
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.search.query import Query
+from treeline.search.query import KEYS, Query
 from treeline.service.cli.lines import is_for_a_person, pager, pager_option
 from treeline.service.cli.occurrences import Listing, is_exact, list_occurrences, occurrence_options
 from treeline.service.cli.options import (
     Command,
     StrictCommand,
+    complete_filter,
     echo,
+    filter_options,
     how_to_index,
     index_options,
     is_named,
@@ -33,6 +36,7 @@ from treeline.service.cli.options import (
     settings_for,
     target,
     target_settings,
+    tests_option,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from treeline.search.settings import Settings
     from treeline.service.cli.files import IndexFiles
 
+EXCLUSION = re.compile(rf"-(?:{'|'.join(KEYS)}):\S")
 NOTHING_FOUND, ERROR = 1, 2  # exit codes, like grep's
 ABOUT_JSON = "JSON in the shape of the HTTP API, and nothing else on stdout."
 json_option = click.option("--json", "as_json", is_flag=True, help=ABOUT_JSON)
@@ -51,6 +56,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help=ABOUT_JSON)
 
 class Search(StrictCommand):
     """The search command: its help lists the methods, and errors exit with 2, like grep's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take `-path:docs/` for a word of the question, as no option looks so."""
+        return super().parse_args(ctx, [f" {arg}" if EXCLUSION.match(arg) else arg for arg in args])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -70,7 +79,7 @@ class Search(StrictCommand):
 
 
 @click.command("search", cls=Search)
-@click.argument("words", nargs=-1, metavar="QUESTION")
+@click.argument("words", nargs=-1, metavar="QUESTION", shell_complete=complete_filter)
 @index_options
 @click.option("--global", "everywhere", is_flag=True, help="Search every index; projects are refreshed first.")
 @search_options
@@ -79,6 +88,7 @@ class Search(StrictCommand):
 @click.option("--wait", is_flag=True, help="Wait for the whole index of a new project.")
 @click.option("--full", is_flag=True, help="Show whole code instead of the first lines.")
 @json_option
+@tests_option
 def search(
     words: tuple[str, ...],
     engine: str | None,
@@ -96,9 +106,9 @@ def search(
     then listed wherever they occur, as with --all.
 
     Searches this folder's project, which is indexed the first time and refreshed when files change; --name searches
-    another index. The question may contain filters (repo:NAME, lang:NAME, path:PREFIX, kind:KIND), -word to exclude,
-    and exact text in quotes. A long text, such as an issue or a log, is read from standard input:
-    treeline < issue.md. Exits with 0 if something was found, 1 if not, 2 after an error.
+    another index. The question may contain filters (repo:, lang:, path:, file:, ext:, kind:, role:; -path:docs/ is
+    everything else), -word to exclude, and exact text in quotes. A long text, such as an issue or a log, is read from
+    standard input: treeline < issue.md. Exits with 0 if something was found, 1 if not, 2 after an error.
     """
     if everywhere and name:
         raise InputError("--global and --name cannot be combined")
@@ -229,18 +239,16 @@ def function_argument(command: Command) -> Command:
     name, and `--json`."""
     command = json_option(command)
     command = index_options(command)
-    about = "Only paths that start with this."
-    command = click.option("--path", "path_prefix", default="", metavar="PREFIX", help=about)(command)
-    command = click.option("--repo", default="", metavar="OWNER/NAME", help="Only this repository.")(command)
+    command = filter_options(command, "repo", "path")
     return click.argument("function", metavar="FUNCTION")(command)
 
 
-def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_prefix: str) -> Function:
+def choose_function(searcher: LiveSearcher, reference: str, repo: str, path: str) -> Function:
     """The one definition meant; several go to stderr with their places, to choose from."""
     from treeline.engine.protocol import Filters
     from treeline.search.resolve import Ambiguous, resolve
 
-    filters = Filters(repo=repo, path_prefix=path_prefix)
+    filters = Filters(repo=repo, path=path)
     try:
         return resolve(searcher, reference, otherwise="treeline search finds it by what it does", filters=filters)
     except Ambiguous as several:
@@ -255,9 +263,7 @@ def choose_function(searcher: LiveSearcher, reference: str, repo: str, path_pref
 @click.command("show", cls=StrictCommand)
 @function_argument
 @pager_option
-def show(
-    function: str, repo: str, path_prefix: str, engine: str | None, name: str, as_json: bool, no_pager: bool
-) -> None:
+def show(function: str, repo: str, path: str, engine: str | None, name: str, as_json: bool, no_pager: bool) -> None:
     """Show one definition whole, with its callers and callees; of a file, what it defines.
 
     FUNCTION is a name (`load`, `Session.request`, `json.loads`), a line (`path:12`), an id, or a file.
@@ -271,7 +277,7 @@ def show(
         with pager(wanted=not (no_pager or as_json)):
             return show_outline(file, as_json=as_json)
     with closing(open_searcher(settings, once=True)) as searcher:
-        unit = choose_function(searcher, function, repo, path_prefix)
+        unit = choose_function(searcher, function, repo, path)
         callers, callees = searcher.callers(unit.id), searcher.callees(unit.id)
         text_calls = searcher.unresolved_calls(unit)
     if as_json:
@@ -299,7 +305,7 @@ def file_called(name: str, root: Path | None) -> Path | None:
 @click.command("similar", cls=StrictCommand)
 @function_argument
 @click.option("-k", "k", default=10, show_default=True, type=click.IntRange(1), help="How many results.")
-def similar(function: str, repo: str, path_prefix: str, engine: str | None, name: str, k: int, as_json: bool) -> None:
+def similar(function: str, repo: str, path: str, engine: str | None, name: str, k: int, as_json: bool) -> None:
     """Show what is nearest in meaning to a definition.
 
     FUNCTION is a name (`load`, `Session.request`, `json.loads`), a line (`path:12`), or an id.
@@ -308,7 +314,7 @@ def similar(function: str, repo: str, path_prefix: str, engine: str | None, name
     from treeline.search.overview import find_similar
 
     with closing(open_searcher(target_settings(engine, name), once=True)) as searcher:
-        unit = choose_function(searcher, function, repo, path_prefix)
+        unit = choose_function(searcher, function, repo, path)
         like = find_similar(searcher, unit.id, k)
         if as_json:
             from treeline.service.api.answers import SimilarBody

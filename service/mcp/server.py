@@ -64,7 +64,7 @@ def add_search(server: Server, library: Library) -> None:
         quality: Quality = library.settings.quality,  # type: ignore[assignment]
         language: Language = "",
         repo: Repository = "",
-        path_prefix: Annotated[str, About("Only paths that start with this.")] = "",
+        path: Annotated[str, About("Only paths that start so, or match: `src/,-src/**/gen_*`.")] = "",
         kind: Kind = "",
         index: Annotated[str, About("Search these served indexes instead: `a,b` or `all`.")] = "",
         max_tokens: Budget = library.settings.mcp_search_tokens,
@@ -79,7 +79,7 @@ def add_search(server: Server, library: Library) -> None:
             searcher, of_repo = library.ask(repo, query)
             search = searcher.search
         how = {"k": k, "offset": offset, "mode": mode, "quality": quality}
-        filters = {"language": language, "repo": of_repo, "path": path_prefix, "kind": kind}
+        filters = {"language": language, "repo": of_repo, "path": path, "kind": kind}
         answer = search(Query.of(query, how | filters, library.settings))
         heading = _heading(answer)
         if not answer.results:
@@ -264,7 +264,7 @@ def describe_callers(name: str, callers: Sequence[Neighbour], text_calls: Unreso
     if functions > most:
         text += (
             f"; the first {most:,} are listed, {functions - most:,} more; ask for a larger k,"
-            f" or search_code 'what calls {name}' with a path_prefix"
+            f" or search_code 'what calls {name}' with a path"
         )
     if more := text_calls.message(more=bool(functions)):
         text += f"; {more} (of something else, or unresolved: search_code 'what calls {text_calls.symbol}' lists them)"

@@ -13,7 +13,7 @@ from treeline.search.answer import Answer
 from treeline.service.api.parameters import SearchParameters
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.pages.results import PlaceView, place_view
-from treeline.service.pages.search import COMPARISON, EXAMPLES, link, query_string
+from treeline.service.pages.search import EXAMPLES, FILTERS, link, query_string
 from treeline.service.present.text import code_markup, summary, visible
 
 blueprint = APIBlueprint("compare_page", __name__, enable_openapi=False)
@@ -67,7 +67,7 @@ class Column:
 
 @blueprint.get("/compare")
 def compare() -> Response:
-    state = {name: request.args.get(name, "").strip() for name in ("q", *COMPARISON)}
+    state = {name: request.args.get(name, "").strip() for name in ("q", "index", *FILTERS)}
     ways = request.args.get("a", FIRST), request.args.get("b", SECOND)
     for way in ways:
         if way not in WAYS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
+from treeline.engine.protocol import values_of
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
 from treeline.search.plan import Plan
@@ -33,7 +35,6 @@ blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
 PAGE_SIZE = 10
 DOWNLOADS = 100  # results in a JSON or CSV download
-COMPARISON = ("index", "language", "repo", "path", "kind")  # the state that a comparison keeps
 MOST_CHOICES = 12  # per filter
 # The search modes that most people need. `text` and `callers` rephrase the query; the rest is under Advanced.
 LOOKS = (
@@ -79,6 +80,7 @@ def search() -> Response:
         "feedback_on": settings.feedback,
         "indexes": context().index_titles,
         "link": lambda **change: link(state, **change),
+        "unfiltered": link(state, **dict.fromkeys(FILTERS, "")) if any(state[name] for name in FILTERS) else "",
     }
     if not state["q"]:
         page_ = render_template("search.html", answer=None, examples=EXAMPLES, **common)
@@ -107,7 +109,7 @@ def search() -> Response:
         json_address="/api/search?"
         + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={DOWNLOADS}"),
         csv_address=f"/api/search.csv?{wider}",
-        compare_address="/compare?" + query_string({"q": state["q"], **{name: state[name] for name in COMPARISON}}),
+        compare_address="/compare?" + query_string({name: state[name] for name in ("q", "index", *FILTERS)}),
         reading=reading_of(answer.plan),
         functions=(functions := context().indexes.functions(context().index_names)),
         index_name=context().index_titles[context().index_names[0]],
@@ -180,20 +182,28 @@ def pages(answer: Answer, page: int) -> dict[str, Any]:
 def facet_choices(answer: Answer, state: dict[str, str]) -> dict[str, list[Choice]]:
     """The languages and repositories of the results, each a link that toggles the filter."""
     choices: dict[str, list[Choice]] = {}
-    active = {"language": answer.plan.filters.language, "repo": answer.plan.filters.repo}
     for name, counts in facets(answer).items():
-        on = active[name]
-        values = ({} if not on or on in counts else {on: 0}) | counts
+        on = answer.plan.filters.values(name).include
+        values = {value: 0 for value in on if value not in counts} | counts
         choices[name] = [
-            Choice(value, count, link(state, **{name: "" if value == on else value}), value == on)
+            Choice(value, count, link(state, **{name: _toggle(state[name], on, value)}), value in on)
             for value, count in list(values.items())[:MOST_CHOICES]
         ]
     return choices
 
 
+def _toggle(text: str, on: Sequence[str], value: str) -> str:
+    """The filter with this value as well, or without it."""
+    if value not in on:
+        return ",".join(filter(None, (text, value)))
+    exclude = (f"-{one}" for one in values_of(text).exclude)
+    return ",".join([*(one for one in on if one != value), *exclude])
+
+
 # The parameters of a search URL; `map` is for the script.
 SWITCHES = ("look", "mode", "quality", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
-STATE = ("q", "index", *SWITCHES, "language", "repo", "path", "kind", "page")
+FILTERS = tuple(name for name, switch in BY_NAME.items() if switch.scope == "filter")
+STATE = ("q", "index", *SWITCHES, *FILTERS, "page")
 SCRIPTS = ("map",)
 LINKED = 8_000  # characters of a text in the page's links: a server reads 16 kB
 MOST_NAMED = 5  # unknown parameters that the page lists
@@ -210,13 +220,8 @@ def search_state() -> dict[str, str]:
         return state
     if not typed_query.words:
         return state
-    filters = {
-        "language": typed_query.filters.language,
-        "repo": typed_query.filters.repo,
-        "path": typed_query.filters.path_prefix,
-        "kind": typed_query.filters.kind,
-    }
-    return state | {"q": typed_query.text} | {name: value for name, value in filters.items() if value}
+    own = {name: getattr(typed_query.filters, name) for name in FILTERS}
+    return state | {"q": typed_query.text} | {name: value for name, value in own.items() if value}
 
 
 def unknown_parameters() -> list[str]:

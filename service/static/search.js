@@ -88,7 +88,7 @@ for (const form of all("[data-ask]")) {
   let filter = null; // the `repo:…` under the cursor, while it is one
   const take = (index) => {
     if (!filter) { input.value = names[index]; close(); busy(); form.requestSubmit(); return; }
-    const value = filter.name + ":" + (/\s/.test(names[index]) ? `"${names[index]}"` : names[index]);
+    const value = filter.head + (/\s/.test(names[index]) ? `"${names[index]}"` : names[index]);
     const open = names[index].endsWith("/"); // a folder: go on with what is in it
     const rest = input.value.slice(filter.end).replace(/^\s*/, open ? "" : " ");
     input.value = input.value.slice(0, filter.start) + value + rest;
@@ -99,8 +99,8 @@ for (const form of all("[data-ask]")) {
   };
   const filterAt = () => {
     const caret = input.selectionStart ?? input.value.length, before = input.value.slice(0, caret);
-    const found = /(?:^|\s)(repo|lang|path|kind):([^\s"]*)$/.exec(before);
-    return found && { name: found[1], typed: found[2], start: caret - found[2].length - found[1].length - 1, end: caret };
+    const found = /(?:^|\s)(-?(repo|lang|path|kind|role):(?:[^\s"]*,)?)([^\s",]*)$/.exec(before);
+    return found && { head: found[1], name: found[2], typed: found[3], start: caret - found[3].length - found[1].length, end: caret };
   };
   const show = (picked) => { // what was chosen with the arrow keys stays chosen when more letters bring another list
     list.replaceChildren(...names.map((name, index) => {

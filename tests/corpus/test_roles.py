@@ -1,32 +1,40 @@
-"""What a path says about its file, by the three rules."""
+"""The role of a file, by its path."""
 
 import pytest
 
-from treeline.corpus.roles import is_aside, is_test, why_left_out
+from treeline.corpus.roles import is_aside, role_of
 
 
 @pytest.mark.parametrize(
-    ("path", "left_out", "aside", "test"),
+    ("path", "role"),
     [
-        ("src/cart.py", "", False, False),
-        ("src/contest/latest.py", "", False, False),
-        ("tests/cart.py", "test", True, True),
-        ("src/cart_test.go", "test", True, True),
-        ("src/jvmTest/Cart.kt", "test", True, False),
-        ("src/CartTest.java", "test", True, True),
-        ("src/CartIT.java", "test", False, True),
-        ("src/TypeSpec.java", "", True, True),
-        ("Tests/Cart.swift", "", True, True),
-        ("test/fixtures/cart.json", "test", True, True),
-        ("fixtures/cart.json", "test", True, False),
-        ("examples/cart.py", "", True, False),
-        ("vendor/github.com/cart.go", "vendored", True, False),
-        ("venv/cart.py", "vendored", False, False),
-        ("dist/cart.js", "generated", True, False),
-        ("src/cart.pb.go", "generated", True, False),
-        ("src/cart.d.ts", "generated", True, False),
-        ("typings/cart.pyi", "", True, False),
+        ("src/cart.py", "code"),
+        ("src/contest/latest.py", "code"),
+        ("tests/cart.py", "test"),
+        ("Tests/Cart.swift", "test"),
+        ("src/cart_test.go", "test"),
+        ("src/jvmTest/Cart.kt", "test"),
+        ("src/CartTest.java", "test"),
+        ("src/CartIT.java", "test"),
+        ("src/TypeSpec.java", "code"),
+        ("src/tests.rs", "test"),
+        ("test/fixtures/cart.json", "test"),
+        ("docs/examples/test_cart.py", "test"),
+        ("docs/examples/cart.py", "example"),
+        ("docs/conf.py", "docs"),
+        ("src/README.md", "docs"),
+        ("CMakeLists.txt", "code"),
+        ("vendor/tests/cart.go", "vendored"),
+        ("venv/cart.py", "vendored"),
+        ("dist/cart.js", "generated"),
+        ("src/cart.pb.go", "generated"),
+        ("src/cart.d.ts", "generated"),
     ],
 )
-def test_loading_wants_certainty_and_ranking_likelihood(path: str, left_out: str, aside: bool, test: bool) -> None:
-    assert (why_left_out(path), is_aside(path), is_test(path)) == (left_out, aside, test)
+def test_a_path_has_the_first_role_that_fits(path: str, role: str) -> None:
+    assert role_of(path) == role
+
+
+def test_documents_beside_code_are_not_aside_but_those_in_their_folder_are() -> None:
+    assert not any(map(is_aside, ("src/cart.py", "src/README.md")))
+    assert all(map(is_aside, ("docs/cart.md", "src/cart_test.go", "examples/cart.py", "typings/cart.pyi")))

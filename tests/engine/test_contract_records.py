@@ -182,4 +182,4 @@ def test_odd_texts_go_in_and_come_back(store: Store, name: str) -> None:
         writer.publish()
     engine = store.open(name)
     assert engine.fetch([one.id for one in odd]) == odd
-    assert engine.count(Filters(path_prefix="src/日本")) == 1
+    assert engine.count(Filters(path="src/日本")) == 1

@@ -11,6 +11,7 @@ from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, v
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import EncoderMismatch
 from treeline.engine.hits import Hit
+from treeline.engine.patterns import exactly
 from treeline.engine.protocol import Engine, Filters, Store
 
 BY_NAME = {one.func_name: one for one in SAMPLE}
@@ -150,18 +151,26 @@ def test_knn_refuses_a_vector_of_another_dimension_and_names_the_encoder(engine:
 FILTERS = [
     Filters(language="javascript"),
     Filters(repo="bob/tools"),
-    Filters(path_prefix="src/sort/"),
-    Filters(path_prefix="src"),
+    Filters(path="src/sort/"),
+    Filters(path="src"),
     Filters(partition="train"),
-    Filters(repo="ada/engine", path_prefix="src/n", language="python", partition="train"),
+    Filters(repo="ada/engine", path="src/n", language="python", partition="train"),
     Filters(repo="nobody/nothing"),
     Filters(kind="method"),
     Filters(kind="class, method"),
     Filters(kind="class,enum", repo="bob/tools"),
     Filters(kind="enum"),
     Filters(kind="no such kind"),
-    Filters(path_prefix="src/.*"),
+    Filters(path="src/.*"),
+    Filters(language="javascript,python", repo="-bob/tools"),
+    Filters(kind="-method,-class"),
+    Filters(path="src/,lib/s", role="code"),
 ]
+
+
+def _passes(text: str, value: str) -> bool:
+    values = text.replace(" ", "").split(",")
+    return f"-{value}" not in values and (text[:1] in ("", "-") or value in values)
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
@@ -169,11 +178,10 @@ def test_every_search_keeps_to_the_filters(engine: Engine, filters: Filters) -> 
     passing = {
         one.id
         for one in SAMPLE
-        if filters.language in {"", one.language}
-        and filters.repo in {"", one.repo}
-        and filters.partition in {"", one.partition}
-        and (not filters.kind or one.kind in filters.kind.replace(" ", "").split(","))
-        and one.path.startswith(filters.path_prefix)
+        if all(
+            _passes(getattr(filters, field), getattr(one, field)) for field in ("language", "repo", "partition", "kind")
+        )
+        and one.path.startswith(tuple(filters.path.split(",")))
     }
     with_return = {one.id for one in SAMPLE}
     assert {hit.id for hit in engine.keyword(terms("def return value"), 10, filters)} == passing & with_return
@@ -185,6 +193,56 @@ def test_every_search_keeps_to_the_filters(engine: Engine, filters: Filters) -> 
     assert engine.count(filters) == len(passing)
 
 
+PATHS = """src/app.py src/auth/app.py src/auth/test_app.py src/app_test.go tests/test_app.py docs/app.md README.md
+examples/app.py vendor/x/app.go build/app.js web/app.min.js src/a,b.py src/[id]/page.tsx src/-x.py src/CartTest.java
+CMakeLists.txt src/contest.py Tests/App.swift src/c++/app.cpp""".split()
+TESTS = {"src/auth/test_app.py", "src/app_test.go", "tests/test_app.py", "src/CartTest.java", "Tests/App.swift"}
+ASIDE = {*TESTS, "docs/app.md", "README.md", "examples/app.py", "vendor/x/app.go", "build/app.js", "web/app.min.js"}
+
+
+@pytest.mark.parametrize(
+    "filters, passing",
+    [
+        (Filters(role="test"), TESTS),
+        (Filters(role="-test"), {*PATHS} - TESTS),
+        (Filters(role="code"), {*PATHS} - ASIDE),
+        (Filters(role="docs,vendored"), {"docs/app.md", "README.md", "vendor/x/app.go"}),
+        (Filters(role="generated"), {"build/app.js", "web/app.min.js"}),
+        (Filters(role="example"), {"examples/app.py"}),
+        (Filters(role="nosuch"), set()),
+        (Filters(file="app.py"), {"src/app.py", "src/auth/app.py", "examples/app.py"}),
+        (Filters(file="auth/app.py"), {"src/auth/app.py"}),
+        (Filters(file="*_test.go,README.*"), {"src/app_test.go", "README.md"}),
+        (Filters(ext="md,.swift"), {"docs/app.md", "README.md", "Tests/App.swift"}),
+        (Filters(ext="-py", path="src/a"), {"src/app_test.go"}),
+        (Filters(path="src/**/test_*.py"), {"src/auth/test_app.py"}),
+        (Filters(path="src/*.py"), {"src/app.py", "src/a,b.py", "src/-x.py", "src/contest.py"}),
+        (Filters(path="*.go"), {"src/app_test.go", "vendor/x/app.go"}),
+        (Filters(path="src/*/"), {"src/auth/app.py", "src/auth/test_app.py", "src/[id]/page.tsx", "src/c++/app.cpp"}),
+        (Filters(path="docs/,src/auth/", role="-test"), {"docs/app.md", "src/auth/app.py"}),
+        (Filters(path="src/,-src/a,-src/*/"), {"src/-x.py", "src/CartTest.java", "src/contest.py"}),
+        (Filters(path=exactly("src/a,b.py") + "," + exactly("src/[id]/page.tsx")), {"src/a,b.py", "src/[id]/page.tsx"}),
+        (Filters(path=f"/src/c++,{exactly('-x')},./build"), {"src/c++/app.cpp", "build/app.js"}),
+        (Filters(path="\udcff,a?c"), set()),
+    ],
+)  # fmt: skip
+def test_patterns_of_paths_pass_the_same_in_both_engines(
+    paths_engine: Engine, filters: Filters, passing: set[str]
+) -> None:
+    engine = paths_engine
+    ids = [unit.id for unit in engine.scan()]
+    every = [
+        engine.keyword(terms("def return value"), 50, filters),
+        engine.keyword(terms("def return value"), 3, filters),
+        engine.knn(vectors(SAMPLE)[0], 50, filters),
+        engine.locate(ids, filters),
+        engine.phrase("return", 50, filters),
+    ]
+    found = [{hit.address.path for hit in hits} for hits in every]
+    assert [len(found.pop(1)), *found] == [min(3, len(passing)), *[passing] * 4]
+    assert engine.count(filters) == len(passing)
+
+
 @pytest.mark.parametrize("letter", ["a", "é", "日", "."])
 def test_a_path_filter_may_be_as_long_as_the_api_takes(store: Store, name: str, letter: str) -> None:
     longest = 990 // len(letter.encode())
@@ -193,7 +251,7 @@ def test_a_path_filter_may_be_as_long_as_the_api_takes(store: Store, name: str, 
     build(store, name, [*SAMPLE, *long])
     engine = store.open(name)
     for length, expected in ((1, 5), (longest // 2, 5), (longest - 1, 2), (longest, 1), (longest + 1, 0), (1_000, 0)):
-        filters = Filters(path_prefix=letter * length)
+        filters = Filters(path=letter * length)
         every = [
             engine.keyword(terms("def return value"), 20, filters),
             engine.fuzzy("retrun", 20, filters),
@@ -206,7 +264,7 @@ def test_a_path_filter_may_be_as_long_as_the_api_takes(store: Store, name: str, 
 
 def test_filters_do_not_change_scores(engine: Engine) -> None:
     plain = {hit.id: hit.score for hit in engine.keyword(terms("sort"), 10)}
-    narrowed = engine.keyword(terms("sort"), 10, Filters(repo="bob/tools", path_prefix="lib"))
+    narrowed = engine.keyword(terms("sort"), 10, Filters(repo="bob/tools", path="lib"))
     assert {hit.id: hit.score for hit in narrowed} == {BY_NAME["sort"].id: pytest.approx(plain[BY_NAME["sort"].id])}
 
 
@@ -261,5 +319,5 @@ def test_suggest_finds_names_whatever_the_case_and_those_in_the_prefixs_own_firs
 def test_odd_questions_are_answered(engine: Engine, text: str) -> None:
     for hits in (engine.keyword(terms(text), 5), engine.fuzzy(text, 5), engine.named(text, 5)):
         assert len(hits) <= 5
-    assert engine.count(Filters(path_prefix=text, repo=text)) == 0
+    assert engine.count(Filters(path=text, repo=text)) == 0
     assert isinstance(engine.suggest(text, 3), list)

@@ -199,7 +199,7 @@ def use_tools(home: Path, files: list[Path], slowest: Slowest) -> int:
             ("outline", {"file": str(file)}),
             ("read_lines", {"file": str(file)}),
             ("read_lines", {"file": str(file), "first": 200_000}),
-            ("search_code", {"query": "f", "path_prefix": file.name}),
+            ("search_code", {"query": "f", "path": file.name}),
             *((tool, {"function": f"{file.name}:1"}) for tool in UNIT_TOOLS),
         ]
         for tool, arguments in calls:

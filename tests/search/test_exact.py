@@ -225,7 +225,7 @@ def test_a_name_with_a_mark_is_called_without_brackets() -> None:
 
 
 def test_filters_hold_for_the_exact_answer_too(searcher: Searcher) -> None:
-    answer = searcher.search(Query("what calls normalise", filters=Filters(path_prefix="text/")))
+    answer = searcher.search(Query("what calls normalise", filters=Filters(path="text/")))
     assert answer.exact is not None
     assert answer.exact.sentence == (
         "no function that passes the filters is known to call the normalise defined in this index"

@@ -14,11 +14,11 @@ def test_every_switch_sets_a_field_of_the_query_or_of_its_filters() -> None:
     names = {"query": {row.name for row in fields(Query)}, "filter": {row.name for row in fields(Filters)}}
     for switch in SWITCHES:
         if switch.scope != "answer":
-            assert switch.field in names[switch.scope], switch.name
+            assert switch.name in names[switch.scope], switch.name
 
 
 def test_every_filter_has_a_switch() -> None:
-    assert {row.name for row in fields(Filters)} == {one.field for one in SWITCHES if one.scope == "filter"}
+    assert {row.name for row in fields(Filters)} == {one.name for one in SWITCHES if one.scope == "filter"}
 
 
 def test_the_declared_defaults_are_those_of_the_query_and_of_the_settings() -> None:
@@ -49,9 +49,7 @@ def test_the_settings_change_the_defaults_and_a_search_changes_them_again() -> N
 
 
 def test_filters_are_switches_too() -> None:
-    assert Query.of("x", {"path": "src/", "repo": "flask"}, Settings()).filters == Filters(
-        repo="flask", path_prefix="src/"
-    )
+    assert Query.of("x", {"path": "src/", "repo": "flask"}, Settings()).filters == Filters(repo="flask", path="src/")
 
 
 @pytest.mark.parametrize(

@@ -93,10 +93,10 @@ def test_filters_hold_at_every_stage(engine: Engine) -> None:
         everywhere = keyword_lane(engine, text, 300, Filters()).hits
         assert everywhere, text
         path = everywhere[0].address.path
-        lane = keyword_lane(engine, text, 300, Filters(path_prefix=path))
+        lane = keyword_lane(engine, text, 300, Filters(path=path))
         assert everywhere[0].id in {hit.id for hit in lane.hits}, text
         assert all(hit.address.path.startswith(path) for hit in lane.hits), text
-        assert not keyword_lane(engine, text, 300, Filters(path_prefix="nowhere")).hits, text
+        assert not keyword_lane(engine, text, 300, Filters(path="nowhere")).hits, text
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_an_id_leads_to_its_function(searcher: LiveSearcher) -> None:
 def test_of_several_definitions_all_are_named(searcher: LiveSearcher) -> None:
     with pytest.raises(Ambiguous, match="several definitions are called 'send'"):
         found(searcher, "send")
-    assert found(searcher, "send", Filters(path_prefix="web/server")) == "web/server.py:Server.send"
+    assert found(searcher, "send", Filters(path="web/server")) == "web/server.py:Server.send"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_is_not_there_is_said_with_what_is_near(
 
 def test_what_a_filter_hides_is_said_to_be_elsewhere(searcher: LiveSearcher) -> None:
     with pytest.raises(InputError) as refused:
-        found(searcher, "parse_url", Filters(path_prefix="text/"))
+        found(searcher, "parse_url", Filters(path="text/"))
     assert refused.value.message == "nothing is called 'parse_url' in text/"
     assert refused.value.hint == "it is elsewhere: ask without that filter"
 

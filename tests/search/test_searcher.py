@@ -267,7 +267,7 @@ def test_a_function_is_had_by_id(searcher: Searcher) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_filters_hold_in_every_mode(searcher: Searcher, mode: str) -> None:
-    query = Query("parse_url and send", mode=mode, filters=Filters(path_prefix="web/url"))
+    query = Query("parse_url and send", mode=mode, filters=Filters(path="web/url"))
     answer = searcher.search(query)
     assert answer.results
     assert {candidate.address.path for candidate in answer.candidates} == {"web/url.py"}

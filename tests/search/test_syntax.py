@@ -14,13 +14,17 @@ from treeline.search.query import Parts, Query, parse
         ("repo:python rmtree", Parts("rmtree", Filters(repo="python"))),
         ("read lang:go a file", Parts("read a file", Filters(language="go"))),
         ("copy Language:Python", Parts("copy", Filters(language="Python"))),
-        ('copy path:"my code/"', Parts("copy", Filters(path_prefix="my code/"))),
-        ("copy file:shutil.py repo:python", Parts("copy", Filters(repo="python", path_prefix="shutil.py"))),
+        ('copy path:"my code/"', Parts("copy", Filters(path="my code/"))),
+        ("copy file:shutil.py repo:python", Parts("copy", Filters(repo="python", file="shutil.py"))),
+        ("copy -path:docs/,tests/ -lang:go", Parts("copy", Filters(language="-go", path="-docs/,-tests/"))),
+        ("copy lang:go lang:rust,c ext:py", Parts("copy", Filters(language="go,rust,c", ext="py"))),
+        ('copy path:"a, b/" file:*.py', Parts("copy", Filters(path="a\\, b/", file="*.py"))),
+        ("copy role:Tests -role:docs", Parts("copy", Filters(role="Tests,-docs"))),
         ("parse json -xml", Parts("parse json", excluded_words=("xml",))),
         ("-xml parse -yaml json", Parts("parse json", excluded_words=("xml", "yaml"))),
         ('parse json -"xml file" -utf-8', Parts("parse json", excluded_words=("xml file", "utf-8"))),
         ("kind:class,interface session", Parts("session", Filters(kind="class,interface"))),
-        ("file:shutil.py", Parts("", Filters(path_prefix="shutil.py"))),
+        ("file:shutil.py", Parts("", Filters(file="shutil.py"))),
     ],
 )
 def test_filters_and_excluded_words_are_taken_out(text: str, parts: Parts) -> None:
@@ -38,6 +42,7 @@ def test_filters_and_excluded_words_are_taken_out(text: str, parts: Parts) -> No
         "error: no such file",
         "file: not found",
         "path::join",
+        "role:admin",
         "open file:///etc/hosts",
         "decode utf-8",
         "multiply by -1",
@@ -70,6 +75,10 @@ def test_code_and_prose_are_words(text: str) -> None:
         ("read / write / close", (), ""),
         ("either/or", (), ""),
         ("`/x/`", (), ""),
+        ('retry /a+b/ "c d"', ("c d",), "a+b"),
+        ('"a.b c" OR /d+/', (), r"(?:a\.b\s+c)|(?:d+)"),
+        ('find "a b" OR "c" "d e"', ("d e",), r"(?:a\s+b)|(?:c)"),
+        ('cookie OR "session id"', (), ""),
     ],
 )
 def test_what_must_be_in_every_result_is_quoted_or_between_slashes(
@@ -95,17 +104,15 @@ def test_filters_beside_the_question_are_combined_with_those_in_it() -> None:
     assert plan.narrowing_text == "only language python, repo flask; without “csv”"
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        (Query("read repo:a repo:b"), "repo is asked for more than once: a, b"),
-        (Query("read path:a", filters=Filters(path_prefix="b")), "path is asked for more than once: b, a"),
-        (Query("read -repo:a"), "a filter cannot exclude"),
-    ],
-)
-def test_which_of_two_is_meant_is_not_guessed(query: Query, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        plan_for(query)
+def test_what_has_one_of_several_values_passes() -> None:
+    plan = plan_for(Query("read lang:js lang:go,python -role:tests", filters=Filters(language="rust")))
+    assert plan.filters == Filters(language="rust,javascript,go,python", role="-test")
+    assert plan.narrowing_text == "only language rust or javascript or go or python; not role test"
+
+
+def test_a_second_regular_expression_is_refused() -> None:
+    with pytest.raises(InputError, match=r"/b/: a query has one regular expression"):
+        parse("/a/ /b/")
 
 
 def test_filters_alone_are_no_question() -> None:

@@ -367,7 +367,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
         (("status", "--name", "other-name"), "other-name"),
         (("serve", "--port", "99999"), "99999"),
         (("--no-such-option",), "--no-such-option"),
-        (("search", "x", "--language", "go", "--language", "java"), "--language given more than once (give each"),
+        (("search", "x", "--mode", "dense", "--mode", "keyword"), "--mode given more than once (give each"),
         (("search", "x", "--name", ""), "'--name': it is empty"),
         (("search", "x", "--name", "a", "--global"), "--global and --name cannot be combined"),
         (("keys", "create", " "), "'NAME': it is empty"),

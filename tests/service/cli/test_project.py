@@ -284,6 +284,28 @@ def test_encoders_and_commands_are_completed() -> None:
     assert [item.value for item in shell.get_completions([], "wat")] == ["watch"]
 
 
+def test_values_of_filters_are_completed_in_the_question_and_as_options(folder: Path) -> None:
+    ask("search", "total", "-k", "1")
+    (folder / "docs").mkdir()
+    shell = ShellComplete(cli, {}, "treeline", "_TREELINE_COMPLETE")
+    for words, start, values in (
+        ([], "lang:p", ["lang:python"]),
+        (["total"], "lang:go,P", ["lang:go,python"]),
+        (["search"], "role:te", ["role:test"]),
+        (["search", "--language"], "py", ["python"]),
+        (["search", "--path"], "shop/c", ["shop/cart.py"]),
+        (["total"], "path:do", ["path:docs/"]),
+    ):
+        assert [item.value for item in shell.get_completions(words, start)] == values
+
+
+def test_a_filter_with_a_hyphen_is_no_option(folder: Path) -> None:
+    _, everything = ask("total", "-k", "9", "--json")
+    _, without = ask("total", "-path:shop/cart", "-k", "9", "--json")
+    paths = [{one["path"] for one in orjson.loads(each.stdout)["results"]} for each in (everything, without)]
+    assert paths[0] - paths[1] == {"shop/cart.py"}
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_printed_and_installed(shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -64,6 +64,7 @@ def test_a_spreadsheet_runs_nothing_of_the_csv(client: FlaskClient) -> None:
         ("filter=repo&prefix=EM", ["system"]),
         ("filter=lang&prefix=py", ["python"]),
         ("filter=kind&prefix=cl", ["class"]),
+        ("filter=role&prefix=t", ["test"]),
         ("filter=path&prefix=js&repo=text", ["json/"]),
         ("filter=path&prefix=json/d&repo=text", ["json/decoder.py"]),
     ],
