@@ -250,22 +250,11 @@ class Workers:
         return result  # type: ignore[no-any-return]
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # Started anew, not forked: engine and encoder have threads, which do not survive a fork.
-        command = [sys.executable, "-c", "from treeline.ingest.workers import serve; serve()"]
-        environment = {
-            **os.environ,
-            **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-            "TOKENIZERS_PARALLELISM": "false",
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        }
         with self._lock:
             if self._is_over:
                 raise TreelineError("the load is over")
             try:
-                # In a session of its own it never sees Ctrl-C, not even while it imports.
-                process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
-                )
+                process = _spares.pop() if _spares else start_process()
             except OSError as error:
                 raise NoProcess(f"a worker process cannot be started: {error}", "use fewer with --workers") from error
             self._processes.append(process)
@@ -273,6 +262,31 @@ class Workers:
         with suppress(OSError):  # the first call says that it has died
             _write(process.stdin, pickle.dumps((list(self._encoders), os.getpid())))  # type: ignore[arg-type]
         return process
+
+
+_spares: list[subprocess.Popen[bytes]] = []
+
+
+def start_early() -> None:
+    """Start the process of the next load's first worker, while there is other work: it needs half a second."""
+    if processors() > 1 and not _spares:
+        with suppress(OSError):
+            _spares.append(start_process())
+
+
+def start_process() -> subprocess.Popen[bytes]:
+    # Started anew, not forked: engine and encoder have threads, which do not survive a fork.
+    command = [sys.executable, "-c", "from treeline.ingest.workers import serve; serve()"]
+    environment = {
+        **os.environ,
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+    # In a session of its own it never sees Ctrl-C, not even while it imports.
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+    )
 
 
 def _is_suspect(item: Task) -> bool:

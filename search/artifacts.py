@@ -24,10 +24,8 @@ def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None
     content = engine.artifact(name)
     if content or name not in MAKERS or engine.artifact(facts.ARTIFACT) is None:
         return content
-    file = None
-    if cache is not None:
-        digest = blake2b(engine.info.identity.encode(), digest_size=8).hexdigest()
-        file = cache / "artifacts" / f"{engine.info.name}-{digest}.{name}"
+    file = _file(engine, name, cache) if cache is not None else None
+    if file is not None:
         with suppress(OSError):
             return file.read_bytes()
     data = MAKERS[name](engine)
@@ -38,6 +36,16 @@ def obtain(engine: Engine, name: str, cache: Path | None = None) -> bytes | None
                 old.unlink(missing_ok=True)
             write_atomically(file, data)
     return data
+
+
+def is_made(engine: Engine, name: str, cache: Path | None = None) -> bool:
+    """Whether an artifact is there, so that `obtain` does not take seconds to make it."""
+    return bool(engine.artifact_part(name, 0, 1)) or (cache is not None and _file(engine, name, cache).exists())
+
+
+def _file(engine: Engine, name: str, cache: Path) -> Path:
+    digest = blake2b(engine.info.identity.encode(), digest_size=8).hexdigest()
+    return cache / "artifacts" / f"{engine.info.name}-{digest}.{name}"
 
 
 def _callgraph(engine: Engine) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from treeline.corpus.frozen import frozen
@@ -10,10 +10,12 @@ from treeline.corpus.function import Function
 from treeline.engine.hits import Hits
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import CallGraph, Direction, GraphSymbol, Step
-from treeline.graph.references import Relation
-from treeline.search.lanes.graph import call_name, text_calls_lane
+from treeline.graph.references import Relation, last_of
+from treeline.search.lanes.graph import StoredGraph, call_name, text_calls_lane
 from treeline.search.structural_answer import UnresolvedCalls
 from treeline.search.structure import CALLS, NEAR_NAMES, seeds_of
+
+NEAR_BEGINNING, MOST_NEAR = 3, 100  # letters that names near an unknown one share, and how many of those are compared
 
 
 @frozen
@@ -44,7 +46,7 @@ class Structure:
 class Relatives:
     """Finds relatives of symbols in one open generation; none if the index has no call graph."""
 
-    def __init__(self, engine: Engine, graph: Callable[[], CallGraph | None], depth: int) -> None:
+    def __init__(self, engine: Engine, graph: StoredGraph, depth: int) -> None:
         """`graph` loads the call graph on first use; `depth` is how many functions are read for unresolved calls."""
         self._engine, self._graph, self._depth = engine, graph, depth
 
@@ -102,8 +104,13 @@ class Relatives:
 
     def near(self, name: str) -> list[str]:
         """Names in the graph that are spelt similarly to an unknown one."""
-        graph = self._graph()
-        return [] if graph is None else graph.near(name, NEAR_NAMES)
+        graph = self._graph.of_names([name])
+        if graph is not None:
+            return graph.near(name, NEAR_NAMES)
+        from difflib import get_close_matches
+
+        last = last_of(name)
+        return get_close_matches(last, self._engine.suggest(last[:NEAR_BEGINNING], MOST_NEAR), NEAR_NAMES)
 
     def _neighbours(self, graph: CallGraph, steps: Iterable[Step]) -> list[Neighbour]:
         """The neighbours, with lines from the functions' addresses: all definitions of a name in a file share a node,

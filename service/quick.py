@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +27,9 @@ from treeline.engine.protocol import Filters
 from treeline.ingest.project import Project, find_project, is_under_way, listed, progress_file, refresh
 from treeline.ingest.quick import MOST_FILES, choose, load_quickly
 from treeline.ingest.sources.folder import Folder
+from treeline.ingest.workers import start_early
 from treeline.search.answer import Answer, Coverage
+from treeline.search.artifacts import CALLGRAPH, obtain
 from treeline.search.issue import read_issue
 from treeline.search.live import LiveSearcher
 from treeline.search.query import Query, combine, parse
@@ -51,7 +53,7 @@ class QuickSearcher(LiveSearcher):
         super().__init__(open_store(settings), settings.index, settings, without_encoder=not once, once=once)
         self._folder, self.root, self.coverage = folder, root, coverage
 
-    def search(self, query: Query, reorder: Reorder | None = None) -> Answer:  # type: ignore[override]
+    def search(self, query: Query, reorder: Reorder | None = None) -> Answer:
         return replace(super().search(query, reorder), coverage=self.coverage)
 
     def close(self) -> None:
@@ -68,6 +70,7 @@ def look(settings: Settings, path: Path, query: Query, *, once: bool = False) ->
     folder = listed(project, reading_of(settings))
     if folder.size < SMALL_BYTES:
         return None
+    start_early()
     searcher = quick_searcher(settings_of(settings, project), folder, query, files=MOST_FILES, once=once)
     searcher.coverage = index_behind(settings, project, searcher.coverage)
     return searcher
@@ -157,5 +160,7 @@ def serve_index() -> None:
     try:
         if not refresh(project, store, home, reading, encoders=encoders, patience=0, progress=report).is_busy:
             state.unlink(missing_ok=True)
+            with closing(store.open(project.index)) as engine:  # a question for a name would wait for it
+                obtain(engine, CALLGRAPH, settings.cache_path)
     except TreelineError as error:
         state.write_text(f"the rest could not be read: {error.message}", encoding="utf-8")

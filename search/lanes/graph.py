@@ -87,6 +87,21 @@ class StoredGraph:
                     self._loaded = True
         return self._graph
 
+    def of_names(self, names: Sequence[str]) -> CallGraph | None:
+        """The graph; None if it would have to be built, which takes seconds in a large project, and no unit has one of
+        these names or one that is spelt nearly so."""
+        from treeline.search.artifacts import is_made
+
+        if self._loaded or is_made(self._engine, ARTIFACT, self._cache) or any(map(self._is_near, names)):
+            return self()
+        return None
+
+    def _is_near(self, name: str) -> bool:
+        last = last_of(name)
+        return any(self._engine.named(style, 1) for style in (last, *styles(last))) or any(
+            functions for word, functions in self._engine.spellings(last.lower()).items() if word != last.lower()
+        )
+
 
 @frozen
 class ExactList(RankedList):

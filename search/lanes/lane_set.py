@@ -15,6 +15,7 @@ from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder, unit
 from treeline.engine.hits import Hits, distinct
 from treeline.engine.protocol import Engine, Filters
+from treeline.graph.callgraph import CallGraph
 from treeline.graph.history import History
 from treeline.rerank.fusion import KINDS_IN_WORDS, RankedList
 from treeline.search.issue import Issue
@@ -109,7 +110,7 @@ class LaneSet:
                 lanes |= self._dense(plan)
             elif name == GRAPH:
                 lanes[name] = lambda: graph_lane(
-                    self._engine, self._graph(), plan.route, plan.text, plan.depth, plan.filters
+                    self._engine, self._graph_for(plan), plan.route, plan.text, plan.depth, plan.filters
                 )
             elif name == PATH:
                 lanes[name] = lambda: path_lane(self._engine, self._locations(), plan)
@@ -122,6 +123,9 @@ class LaneSet:
             else:
                 raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
         return lanes
+
+    def _graph_for(self, plan: Plan) -> CallGraph | None:
+        return self._graph.of_names(plan.route.symbols) if plan.route.alone else self._graph()
 
     def _places_lane(self, issue: Issue, filters: Filters) -> RankedList:
         return places_lane(self._engine, self._locations(), issue, filters)

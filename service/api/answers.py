@@ -491,7 +491,7 @@ class SearchBody(Body):
             absence=AbsenceBody.model_validate(answer.absence) if answer.absence else None,
             weak=answer.is_weak,
             hints=list(answer.hints),
-            coverage=answer.coverage and CoverageBody.model_validate(answer.coverage),
+            coverage=CoverageBody.model_validate(answer.coverage) if answer.coverage else None,
             exact=ExactBody.of(answer.exact) if answer.exact else None,
             total=answer.total,
             offset=query.offset,

@@ -17,13 +17,17 @@ import pytest
 from tests.ingest.loading import functions, project
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded.store import EmbeddedStore
-from treeline.engine.protocol import Store
+from treeline.engine.protocol import Engine, Store
 from treeline.graph import callgraph
 from treeline.ingest import artifacts
 from treeline.ingest import project as projects
 from treeline.ingest.project import Project, Refreshed, find_project, forget, refresh, watch
 from treeline.ingest.source import Parsed
+from treeline.search import artifacts as search_artifacts
 from treeline.search.artifacts import obtain
+from treeline.search.executor import Inline
+from treeline.search.query import Query
+from treeline.search.searcher import Searcher
 
 CODE = "def {0}(x):\n    return {0}_helper(x)\n\n\ndef {0}_helper(x):\n    return x\n"
 
@@ -402,3 +406,23 @@ def test_five_thousand_unchanged_files_are_checked_quickly(tmp_path: Path, store
         assert not refresh(found, store, home).published
         spent.append(time.process_time() - start)
     assert min(spent) < 1.0  # a tenth of that on a quiet core; reading the files again takes several seconds
+
+
+def test_a_name_that_nothing_has_builds_no_call_graph(
+    root: Path, store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = refresh(find_project(root, home), store, home, encoders=("none",)).project.index
+    builds: list[str] = []
+
+    def build(engine: Engine) -> bytes | None:
+        builds.append(engine.info.name)
+        return make(engine)
+
+    make = search_artifacts.MAKERS[search_artifacts.CALLGRAPH]
+    monkeypatch.setitem(search_artifacts.MAKERS, search_artifacts.CALLGRAPH, build)
+    for name, count in (("quux_of_none", 0), ("a_helpr", 1), ("a_helper", 1)):
+        builds.clear()
+        with closing(Searcher(store.open(index), {}, executor=Inline())) as searcher:
+            answer = searcher.search(Query(name))
+        assert len(builds) == count, name
+        assert bool(answer.results) == bool(count)

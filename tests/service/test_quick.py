@@ -49,8 +49,8 @@ def ask(*arguments: str) -> Result:
 
 
 def coverage(*arguments: str) -> dict[str, Any] | None:
-    body: dict[str, Any] = orjson.loads(ask("--json", *arguments).stdout)
-    return body["coverage"]
+    part: dict[str, Any] | None = orjson.loads(ask("--json", *arguments).stdout)["coverage"]
+    return part
 
 
 def wait_for_index() -> None:
