@@ -48,9 +48,12 @@ class Ledger:
 
     def keep(self, entry: Entry) -> None:
         """Count the functions of an unchanged file."""
-        for id_ in row_ids(entry.records):
-            self.counts["duplicate" if id_ in self._seen else "unchanged"] += 1
-            self._seen.add(id_)
+        ids = row_ids(entry.records)
+        before = len(self._seen)
+        self._seen.update(ids)
+        new = len(self._seen) - before
+        self.counts["unchanged"] += new
+        self.counts["duplicate"] += len(ids) - new
 
     def resume(self, progress: UnitProgress) -> None:
         """Count what an interrupted load accounted for."""

@@ -7,11 +7,12 @@ unchanged files needs no parsing.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from struct import Struct
 
 import orjson
 
@@ -26,6 +27,8 @@ from treeline.ingest.source import Problem, without_user
 ID, TEXT, REST = 16, 8, 8
 SKIPS_FILE = ".skipped.json"
 ROW = ID + TEXT + REST
+ID_AND_REST = Struct(f"{ID}s{ROW - ID}s")
+ID_OF_ROW = Struct(f"{ID}s{ROW - ID}x")
 
 
 def function_row(function: Function, shape: str = "") -> bytes:
@@ -37,20 +40,16 @@ def function_row(function: Function, shape: str = "") -> bytes:
     return bytes.fromhex(function.id) + text.digest() + rest.digest()
 
 
-def split_rows(records: bytes) -> Iterator[bytes]:
-    return (records[start : start + ROW] for start in range(0, len(records), ROW))
-
-
 def row_ids(records: bytes) -> list[bytes]:
-    return [row[:ID] for row in split_rows(records)]
+    return [id_ for (id_,) in ID_OF_ROW.iter_unpack(records)]
 
 
 def rows_by_id(records: bytes) -> dict[bytes, bytes]:
-    return {row[:ID]: row[ID:] for row in split_rows(records)}
+    return dict(ID_AND_REST.iter_unpack(records))
 
 
 def exclude_ids(records: bytes, ids: Collection[bytes]) -> bytes:
-    return b"".join(row for row in split_rows(records) if row[:ID] not in ids)
+    return b"".join(id_ + rest for id_, rest in ID_AND_REST.iter_unpack(records) if id_ not in ids)
 
 
 def entry_key(source: str, unit: str) -> str:
@@ -79,7 +78,7 @@ class Manifest:
         return list(dict.fromkeys(entry.source for entry in self.entries.values()))
 
     def all_ids(self) -> set[bytes]:
-        return {id_ for entry in self.entries.values() for id_ in row_ids(entry.records)}
+        return set(row_ids(b"".join(entry.records for entry in self.entries.values())))
 
 
 class State:

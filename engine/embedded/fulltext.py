@@ -121,7 +121,7 @@ def document(serial: int, function: Function, terms: str) -> Document:
         ("leaf", leaf(function.func_name)),
         (TERMS, words or NO_TERM),
         (SHAPES, shapes or NO_TERM),
-        (WORDS, _words_only(f"{function.func_name}\n{function.docstring}\n{function.code}")),
+        (WORDS, _words_only(written(function))),
     ):
         fields.add_text(field, text)
     code = None if function.code == function.original_string else function.code
@@ -130,6 +130,11 @@ def document(serial: int, function: Function, terms: str) -> Document:
     rest = orjson.dumps((code, function.code_tokens, function.docstring_tokens, function.sha))
     fields.add_bytes("body", texts + b"\n" + rest)
     return fields
+
+
+def written(function: Function) -> str:
+    """The text of a unit whose words are found as they are written."""
+    return f"{function.func_name}\n{function.docstring}\n{function.code}"
 
 
 def _words_only(text: str) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import tantivy
 from tantivy import Document, Order, Query
 
+from treeline.engine.durable import link_tree
 from treeline.engine.embedded.fulltext import open_searcher
 from treeline.engine.text import MOST_NEIGHBOURS, WORDS
 
@@ -38,9 +39,22 @@ def build(searcher: tantivy.Searcher, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     index = tantivy.Index(SCHEMA, str(folder))
+    _add(index, searcher.terms_with_prefix(WORDS, ""))
+
+
+def extend(base: Path, words: Iterable[str], searcher: tantivy.Searcher, folder: Path) -> None:
+    """The words of a base and those of the units added since. Words that have gone stay: they have no units."""
+    shutil.rmtree(folder, ignore_errors=True)
+    link_tree(base, folder)
+    index = tantivy.Index.open(str(folder))
+    known = index.searcher()
+    _add(index, ((word, searcher.doc_freq(WORDS, word)) for word in sorted(words) if not known.doc_freq("word", word)))
+
+
+def _add(index: tantivy.Index, words: Iterable[tuple[str, int]]) -> None:
     writer = index.writer(HEAP, 1)
-    for word, functions in searcher.terms_with_prefix(WORDS, ""):
-        if SHORTEST_FUZZY - 1 <= len(word) <= LONGEST_FUZZY + 1 and not word.isdigit():
+    for word, functions in words:
+        if functions and SHORTEST_FUZZY - 1 <= len(word) <= LONGEST_FUZZY + 1 and not word.isdigit():
             document = Document()
             document.add_text("word", word)
             document.add_unsigned("functions", functions)

@@ -35,6 +35,7 @@ HEAP = 800_000_000
 THREADS = 1
 ARTIFACT_NAME_LENGTH = 100
 POINTER_SECONDS = 30.0
+FEW_WORDS = 20_000  # of new units, to look up one by one; a vocabulary of 86,000 words takes .7 s to make
 
 
 class EmbeddedWriter:
@@ -55,6 +56,8 @@ class EmbeddedWriter:
         self.resumed: bytes | None = None
         self._checkpoints = 0
         self._is_complete = False
+        # Of the units added to a base; None where they are not known, or too many.
+        self._new_words: set[str] | None = set() if base else None
         try:
             with disk_errors(home):
                 if not self._resume():
@@ -88,7 +91,11 @@ class EmbeddedWriter:
                 self._writer.add_document(document)
                 alive[function.id] = row.serial
                 self._rows.add(row, f"{function.original_string}\n{function.docstring}")
+                if self._new_words is not None:
+                    self._new_words.update(fulltext.words_of(fulltext.written(function)))
                 numbers.append(number)
+            if self._new_words is not None and len(self._new_words) > FEW_WORDS:
+                self._new_words = None
             self._rows.add_vectors([batch[numbers] for batch in batches])
         return new
 
@@ -203,6 +210,7 @@ class EmbeddedWriter:
         self._remove((FROZEN_TEXT, DEAD, PART), {record["text"], record["dead"], *record["parts"]})
         self._rows.resume(record["parts"], self._folder / record["dead"], record["next_serial"])
         self._checkpoints = record["number"]
+        self._new_words = None
         self.rejected = [(id, reason) for id, reason in record["rejected"]]
         self.resumed = b64decode(record["state"])
         return True
@@ -228,7 +236,11 @@ class EmbeddedWriter:
                 "the old one stays; index again with a fresh start",
             )
         self._rows.merge(self._folder / "rows")
-        words.build(searcher, self._folder / "words")
+        base = self._home / self._base / "words"
+        if self._new_words is not None and base.is_dir():
+            words.extend(base, self._new_words, searcher, self._folder / "words")
+        else:
+            words.build(searcher, self._folder / "words")
         stamp = datetime.now(UTC).isoformat(timespec="seconds")
         info = IndexInfo(self._home.name, "embedded", BUILDING, functions, self._encoders, stamp, token=new_token())
         more = {"fingerprint": self._fingerprint, "next_serial": self._rows.next_serial}

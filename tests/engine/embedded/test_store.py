@@ -5,7 +5,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import pytest
 from tests.engine.functions import ENCODER, SAMPLE, build, function, vectors, write
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import TreelineError
-from treeline.engine.embedded import EmbeddedStore, columns, engine, fulltext
+from treeline.engine.embedded import EmbeddedStore, columns, engine, fulltext, words
 from treeline.engine.embedded import scans as vector_search
 from treeline.engine.protocol import Filters
 
@@ -258,3 +258,18 @@ def test_a_vector_that_is_no_number_is_never_written(store: EmbeddedStore, broke
     hits = engine.knn(vectors(SAMPLE)[0], 10)
     assert hits[0].id == SAMPLE[0].id
     assert all(np.isfinite(hit.score) for hit in hits)
+
+
+def test_an_update_adds_its_words_and_makes_no_others_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = EmbeddedStore(tmp_path)
+    build(store, "words")
+    monkeypatch.setattr(words, "build", lambda *_: pytest.fail("all words are made again"))
+    with closing(store.open("words")) as before, store.begin("words", [ENCODER], "f") as writer:
+        writer.delete([function("sort", repo="bob/tools", path="lib/sort.py", partition="test").id])
+        write(writer, [function("wibble", docstring="A documant.")])
+        writer.publish()
+        with closing(store.open("words")) as after:
+            assert after.spellings("document") == {"document": 1, "documant": 1}
+            assert before.spellings("document") == {"document": 1}
+            assert after.spellings("wibble") == {"wibble": 1}
+            assert [hit.address.func_name for hit in after.fuzzy("wobble", 5)] == ["wibble"]
