@@ -206,6 +206,10 @@ class Workers:
             self._is_over = True
             for process in self._processes if kind is not None else ():
                 process.kill()
+            for process in _spares:  # that was not needed
+                process.kill()
+            self._processes += _spares
+            _spares.clear()
         self._threads.shutdown(cancel_futures=True)
         for process in self._processes:
             for pipe in (process.stdin, process.stdout):

@@ -25,7 +25,7 @@ from treeline.corpus.errors import TreelineError
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import Filters
 from treeline.ingest.project import Project, find_project, is_under_way, listed, progress_file, refresh
-from treeline.ingest.quick import MOST_FILES, choose, load_quickly
+from treeline.ingest.quick import MOST_BYTES, MOST_FILES, choose, load_quickly
 from treeline.ingest.sources.folder import Folder
 from treeline.ingest.workers import start_early
 from treeline.search.answer import Answer, Coverage
@@ -70,7 +70,8 @@ def look(settings: Settings, path: Path, query: Query, *, once: bool = False) ->
     folder = listed(project, reading_of(settings))
     if folder.size < SMALL_BYTES:
         return None
-    start_early()
+    if folder.size > MOST_BYTES:
+        start_early()
     searcher = quick_searcher(settings_of(settings, project), folder, query, files=MOST_FILES, once=once)
     searcher.coverage = index_behind(settings, project, searcher.coverage)
     return searcher

@@ -81,17 +81,10 @@ def test_json_says_how_much_was_read_and_wait_reads_everything(home: Path, monke
 
 def test_an_agent_is_told_the_state(home: Path) -> None:
     server = create_server(from_environment(), follow=True)
-
-    async def call() -> str:
-        result: Any = await server.call_tool("search_code", {"query": "feed the lions"})
-        return "\n".join(block.text for block in result.content)
-
-    import anyio
-
-    text = anyio.run(call)
+    text = server.call("search_code", {"query": "feed the lions"}).text
     assert "feed" in text and "state: partial, from 1 of 3 files" in text
     wait_for_index()
-    assert "partial" not in anyio.run(call)
+    assert "partial" not in server.call("search_code", {"query": "feed the lions"}).text
 
 
 def test_a_filter_on_the_path_limits_the_files_that_are_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
