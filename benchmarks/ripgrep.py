@@ -35,7 +35,7 @@ EXPRESSIONS = (
     r"\)$",
 )
 WORDS, PHRASES = 6, 4  # taken from the folder
-ROUNDS = 3
+ROUNDS = 2
 FILES_AT_ONCE = 2_000  # of the command line of rg
 WORD = re.compile(rb"[A-Za-z_]\w{3,30}")
 

@@ -48,7 +48,8 @@ def excerpt(plan: Plan, needle: Needle, unit: Function, text: str, first: int) -
     places = needle.occurrences(text)
     if not places or (plan.route.kind == "identifier" and is_called(unit, plan.route.symbols)):
         lines = tuple(_by_words(unit, needle, text, first, frozenset(stems_of(plan.text))))
-        return Excerpt(lines, lines[:1], len(places))
+        answers = [line for line in lines if line.spans] if unit.kind == "file" else []
+        return Excerpt(lines, tuple(answers or lines)[:1], len(places))
     matches = lines_at(text, places, first)
     start, end = places[0]
     around = lines_at(text, [(start, min(end, start + 1))], first, before=1, after=1)
@@ -69,7 +70,8 @@ def _by_words(unit: Function, needle: Needle, text: str, first: int, words: froz
 
     lines = text.split("\n")[:MOST_LOOKED_AT]
     name = unit.func_name.rpartition(" > ")[2].rpartition(".")[2]
-    start = next((at for at, line in enumerate(lines) if name in line), 0)
+    with_text = (at for at, line in enumerate(lines) if line.strip())
+    start = next((at for at, line in enumerate(lines) if name in line), next(with_text, 0))
     head, rows = joined_head(lines[start:])
     head = head if rows > 1 else lines[start]
     yield line(first + start, head)

@@ -59,7 +59,7 @@ MEANING = "meaning"  # the last relaxation stage: no unit has any of the words
 NO_MATCH = "nothing here contains these words; what follows"
 WEAK_MATCH = "weak match: nothing here seems to be about this; what follows is the nearest"
 # The best cosine less the usual one, below which nothing is about the question. Chosen on half of 21 repositories; on
-# the other half it is noted at 2.6 % of their own questions, 73 % of other repositories' and 99 % of nonsense
+# the other half it is noted at 2.6 % of their own questions, 79 % of other repositories' and 99 % of nonsense
 # (`python -m benchmarks.weak`). One word alone is too little to judge by: it is there or not.
 WEAK_MARGIN, FEWEST_WORDS = -0.15, 2
 WITHOUT_IT = "; without the quotes, what has some of its words is found"

@@ -8,6 +8,7 @@ import os
 import select
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -111,6 +112,9 @@ class _Leave:
 def _run(command: click.Command | None) -> int:
     if sys.stdout is None:  # closed by `>&-`
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal in Latin-1 lacks most of what code has
+            stream.reconfigure(errors="replace")
     output = os.dup(sys.stdout.fileno())  # rich replaces stdout when the pipe is closed
     try:
         result = command(standalone_mode=False) if command else cli(prog_name="treeline", standalone_mode=False)

@@ -145,7 +145,7 @@ def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
     from treeline.engine.patterns import path_test
 
     passes = path_test(filters)
-    if where.root is not None and not filters.language:
+    if where.root is not None and not (filters.language or filters.repo):
         from treeline.ingest.project import indexed_files
         from treeline.ingest.source import readable
 

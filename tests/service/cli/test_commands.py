@@ -466,6 +466,29 @@ def test_a_narrow_terminal_gets_no_line_that_is_too_long(home: Path, width: str)
     assert code and max(map(len, code)) <= max(int(width), 27)
 
 
+@pytest.mark.parametrize("arguments", [["search"], ["search", "-l"], ["search", "--json"], ["--explain"]])
+def test_an_interrupted_question_ends_with_130(home: Path, arguments: list[str]) -> None:
+    environment = os.environ | {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default"}
+    command = [sys.executable, "-m", "treeline.service.cli", *arguments]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, cwd=ROOT, **pipes) as asking:  # type: ignore[call-overload]
+        waiting = Path(f"/proc/{asking.pid}/wchan")
+        patience = time.monotonic() + 120
+        while "pipe" not in waiting.read_text():  # it reads the question
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+        asking.send_signal(signal.SIGINT)
+        said = "".join(asking.communicate(timeout=120))
+    assert asking.returncode == 130
+    assert "interrupted" in said and "Traceback" not in said
+
+
+def test_a_terminal_that_lacks_a_letter_gets_another(home: Path) -> None:
+    latin = treeline(home, "search", "convret int to string", before=["env"], PYTHONIOENCODING="latin-1")
+    assert (latin.returncode, "Traceback" in latin.stderr) == (0, False)
+    assert "searched for ?convert? instead of ?convret?" in latin.stderr
+
+
 def in_bash(home: Path, command: str) -> subprocess.CompletedProcess[str]:
     """Run a line of shell, in which `$treeline` is the command."""
     return subprocess.run(
@@ -479,7 +502,10 @@ def in_bash(home: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("arguments", ["search string --full", "search string --json", "show shout", "status", "-h"])
+@pytest.mark.parametrize(
+    "arguments",
+    ["search string --full", "search string", "--all def", "search string --json", "show shout", "status", "-h"],
+)
 def test_a_reader_that_has_seen_enough_is_no_error(home: Path, arguments: str) -> None:
     """`true` reads nothing at all, so that every command meets a closed pipe."""
     done = in_bash(home, f"$treeline {arguments} | true")

@@ -359,6 +359,15 @@ def test_exact_text_is_listed_wherever_it_occurs_relative_to_where_one_stands(
         ask("--all", '"cart" price')
 
 
+def test_names_that_are_no_utf8_and_what_is_no_plain_file_any_more_are_survived(folder: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.py")
+    (folder / name).write_bytes(b"def caf\xe9(): # the cart\r\n    pass\r\n")
+    assert ask("--all", "# the cart")[1].stdout == "caf\\xe9.py:1:13: def caf\ufffd(): # the cart\n"
+    (folder / "shop" / "cart.py").unlink()
+    (folder / "shop" / "cart.py").symlink_to("/dev/zero")
+    assert ask("-l", "the cart")[1].stdout == "caf\\xe9.py\n"
+
+
 def test_the_texts_of_a_named_index_are_searched_although_its_folder_is_gone(folder: Path) -> None:
     ask("index", str(folder), "--name", "shop", "--workers", "0")
     (folder / "shop" / "cart.py").unlink()
