@@ -232,7 +232,9 @@ export const start = async (panel) => {
 
     const legend = panel.querySelector("[data-map-legend]");
     const used = [...new Set(nodes.filter((node) => node.id && node.cluster !== null).map((node) => node.cluster))].sort((a, b) => a - b);
-    legend.replaceChildren(...used.filter((cluster) => clusters[cluster]).map((cluster) => html("li", {}, html("span", { class: `swatch cluster-${cluster % 10}`, "aria-hidden": "true" }), clusters[cluster])));
+    const places = [...new Set(used.map((cluster) => clusters[cluster]).filter(Boolean))]; // one may be of several colours
+    const swatch = (cluster) => html("span", { class: `swatch cluster-${cluster % 10}`, "aria-hidden": "true" });
+    legend.replaceChildren(...places.map((place) => html("li", {}, ...used.filter((cluster) => clusters[cluster] === place).map(swatch), place)));
     panel.querySelector("[data-map-list]").replaceChildren(list(nodes, clusters));
     panel.querySelector("[data-map-as-list]").hidden = false;
     place();

@@ -113,7 +113,8 @@ def test_the_same_is_there_as_a_nested_list(page: Page) -> None:
 
 def test_clusters_say_what_they_are_about(page: Page) -> None:
     drawn(page)
-    assert page.locator("[data-map-legend] li").count() > 1
+    places = page.locator("[data-map-legend] li").all_inner_texts()
+    assert len(places) > 1 and len(set(places)) == len(places)
 
 
 def test_folding_it_away_is_kept_in_the_address(page: Page) -> None:
