@@ -21,8 +21,8 @@ from treeline.service.present.text import visible
 
 
 def is_for_a_person() -> bool:
-    """Whether a person reads the output, and no other program."""
-    return sys.stdout.isatty()
+    """Whether a person reads the output, and no other program: Emacs' compile mode gives it a terminal."""
+    return sys.stdout.isatty() and "compile" not in os.environ.get("INSIDE_EMACS", "")
 
 
 class _Page(TextIOWrapper):

@@ -96,6 +96,19 @@ def test_what_matches_inside_a_class_stands_under_it(folder: Path, monkeypatch: 
     assert [(one["func_name"], one["lines"]) for one in by_kind["class"]] == [("Mailer.send_receipt", [2, 3])]
 
 
+def test_emacs_compile_mode_gets_a_line_for_each_match(folder: Path) -> None:
+    """It gives a terminal to the program, whose output it reads for places."""
+
+    def said(**environment: str) -> str:
+        own, terminal = os.openpty()
+        command = [sys.executable, "-m", "treeline.service.cli", "send_receipt"]
+        subprocess.run(command, stdout=terminal, env={**os.environ, "TERM": "dumb", **environment}, check=True)
+        return os.read(own, 10_000).decode()
+
+    assert re.match(r"\S+\.py:\d+:\d+: ", said(INSIDE_EMACS="28.2,compile"))
+    assert said().startswith(" 1. ")
+
+
 def test_a_changed_file_is_seen_and_said(folder: Path) -> None:
     ask("receipt")
     (folder / "shop" / "cart.py").write_text('def grand_total(items):\n    """Add up the cart."""\n', encoding="utf-8")
