@@ -27,6 +27,8 @@ LONGEST_SUBJECT, LONGEST_BODY = 300, 2_000  # characters
 LONGEST_TOKEN = 1 << 20  # bytes of a message or path
 MOST_PATHS = 1_000  # of a commit; one that touches more has no vote anyway
 BLOCK = 1 << 20
+FILE_COMMITS = 100  # last commits of a file among which those of a definition are looked for
+HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 STATUS = re.compile(rb"\n?([ACDMRTUX])\d*")
 TRAILER = re.compile(
@@ -182,7 +184,61 @@ def _tokens(command: list[str]) -> Iterator[bytes]:
         process.wait()
 
 
-def read_diff(root: Path, revisions: str = "", *, is_staged: bool = False) -> str:
+def commits_of(history: History, repo: str, path: str, lines: tuple[int, int], k: int) -> list[Commit]:
+    """The last `k` commits that touched these lines of a file as it is now, newest first: of the last hundred that
+    touched the file, each asked for its hunks. `git log -L` reads every commit's tree instead."""
+    known = history.repositories().get(repo)
+    ids = history.last_commits(repo, path, FILE_COMMITS) if known else []
+    if known is None or not ids:
+        return []
+    rows = history.commits(ids)
+    commits = {rows[id_].hash: rows[id_] for id_ in ids}
+    command = ["log", "--no-walk=unsorted", "--format=%x00%H", "--patch", "--unified=0", "--relative", "--no-renames"]
+    command += ["--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature", *commits, "--", path]
+    patches = (_git(known.root, *command) or "").split("\0")[1:]
+    result: list[Commit] = []
+    with suppress(TreelineError, OSError, subprocess.SubprocessError):
+        lines = _lines_before(_hunks(read_diff(known.root, path=path)), lines)
+    for patch in patches:
+        hunks = _hunks(patch)
+        if any(_touches(hunk, lines) for hunk in hunks):
+            result.append(commits[patch.partition("\n")[0]])
+        lines = _lines_before(hunks, lines)
+        if len(result) == k or lines[1] < lines[0] or not hunks:  # its beginning, or the file had another name
+            break
+    return result
+
+
+def _hunks(patch: str) -> list[tuple[int, ...]]:
+    """Of each hunk: first line and number of lines, before and after."""
+    return [tuple(int(number or 1) for number in hunk) for hunk in HUNK.findall(patch)]
+
+
+def _lines_before(hunks: Sequence[tuple[int, ...]], lines: tuple[int, int]) -> tuple[int, int]:
+    return _before(hunks, lines[0], is_end=False), _before(hunks, lines[1], is_end=True)
+
+
+def _touches(hunk: tuple[int, ...], lines: tuple[int, int]) -> bool:
+    _, _, start, count = hunk
+    if not count:  # what was behind this line is gone
+        return lines[0] <= start < lines[1]
+    return start <= lines[1] and start + count > lines[0]
+
+
+def _before(hunks: Sequence[tuple[int, ...]], line: int, *, is_end: bool) -> int:
+    """The number that a line had before these hunks; of a new line, that of the hunk's old end or beginning."""
+    shift = 0
+    for old, old_count, new, count in hunks:
+        if new + count - bool(count) < line:
+            shift += old_count - count
+        elif count and new <= line:
+            return old + old_count - bool(old_count) if is_end else old + (not old_count)
+        else:
+            break
+    return line + shift
+
+
+def read_diff(root: Path, revisions: str = "", path: str = ".", *, is_staged: bool = False) -> str:
     """The diff of a checkout's folder: between two revisions (`main..topic`), in the index, or (default) from HEAD to
     the files as they are, new ones included. No filter or other program of the repository's configuration is run."""
     drivers = (
@@ -196,7 +252,7 @@ def read_diff(root: Path, revisions: str = "", *, is_staged: bool = False) -> st
     command += ["--unified=0", "--relative", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"]
     command += ["--cached"] if is_staged else []
     result = subprocess.run(
-        git_command([*command, "--end-of-options", revisions or "HEAD", "--", "."]),
+        git_command([*command, "--end-of-options", revisions or "HEAD", "--", path]),
         env=git_environment() | environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -205,7 +261,7 @@ def read_diff(root: Path, revisions: str = "", *, is_staged: bool = False) -> st
     if result.returncode:
         reason = result.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").partition("\n")[0]
         raise InputError(f"git cannot compare {revisions or 'the files with HEAD'}: {reason}", "name REV..REV")
-    new = "" if is_staged or revisions else "".join(_new_files(root))
+    new = "" if is_staged or revisions or path != "." else "".join(_new_files(root))
     return result.stdout[:MOST_BYTES].decode("utf-8", "replace") + new
 
 

@@ -596,8 +596,18 @@ class NeighboursBody(CallsBody):
     timings: dict[str, float] = {}
 
 
+class CommitBody(Body):
+    hash: str
+    time: int = Field(description="Seconds since 1970.")
+    author: str
+    subject: str
+    body: str
+
+
 class ShowBody(FunctionBody, CallsBody):
-    """A function with its callers and callees, as `treeline show --json` prints it."""
+    """A function with its callers, callees and last commits, as `treeline show --json` prints it."""
+
+    commits: list[CommitBody]
 
 
 class DependentBody(NeighbourBody):

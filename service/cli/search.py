@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from treeline.corpus.function import Function
     from treeline.engine.protocol import IndexInfo
     from treeline.graph.corpus_clusters import CorpusClusters
+    from treeline.graph.history import Commit
     from treeline.search.answer import Answer
     from treeline.search.live import LiveSearcher
     from treeline.search.settings import Settings
     from treeline.service.cli.files import IndexFiles
 
 EXCLUSION = re.compile(rf"-(?:{'|'.join(KEYS)}):\S")
+LAST_COMMITS = 5  # of a definition that is shown
 NOTHING_FOUND, ERROR = 1, 2  # exit codes, like grep's
 ABOUT_JSON = "JSON in the shape of the HTTP API, and nothing else on stdout."
 json_option = click.option("--json", "as_json", is_flag=True, help=ABOUT_JSON)
@@ -264,7 +266,7 @@ def choose_function(searcher: LiveSearcher, reference: str, repo: str, path: str
 @function_argument
 @pager_option
 def show(function: str, repo: str, path: str, engine: str | None, name: str, as_json: bool, no_pager: bool) -> None:
-    """Show one definition whole, with its callers and callees; of a file, what it defines.
+    """Show one definition whole, with its callers, callees and last commits; of a file, what it defines.
 
     FUNCTION is a name (`load`, `Session.request`, `json.loads`), a line (`path:12`), an id, or a file.
     """
@@ -280,18 +282,30 @@ def show(function: str, repo: str, path: str, engine: str | None, name: str, as_
         unit = choose_function(searcher, function, repo, path)
         callers, callees = searcher.callers(unit.id), searcher.callees(unit.id)
         text_calls = searcher.unresolved_calls(unit)
+        commits = last_commits(searcher, unit)
     if as_json:
         from treeline.service.api.answers import FunctionBody, ShowBody, calls
 
         function_fields = FunctionBody.of(unit).model_dump(exclude_unset=True)
-        body = ShowBody.model_validate(function_fields | calls(callers, text_calls, callees))
+        body = ShowBody.model_validate(
+            function_fields | calls(callers, text_calls, callees) | {"commits": [one._asdict() for one in commits]}
+        )
         click.echo(body.json_bytes(indent=True))
         return None
     from treeline.service.cli.text import show_function
 
     with pager(wanted=not no_pager):
-        show_function(unit, callers, text_calls, callees)
+        show_function(unit, callers, text_calls, callees, commits)
     return None
+
+
+def last_commits(searcher: LiveSearcher, unit: Function) -> list[Commit]:
+    """The last commits that touched a definition."""
+    from treeline.ingest.history import commits_of
+
+    with searcher.searcher() as current:
+        history, lines = current.history, unit.address.lines
+        return commits_of(history, unit.repo, unit.path, lines, LAST_COMMITS) if history and lines else []
 
 
 def file_called(name: str, root: Path | None) -> Path | None:

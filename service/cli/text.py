@@ -23,10 +23,19 @@ from treeline.search.structural_answer import UnresolvedCalls
 from treeline.service.cli.files import IndexFiles
 from treeline.service.cli.lines import grep_line, is_for_a_person, paint, painted, say, shows_colours
 from treeline.service.cli.options import echo
-from treeline.service.present.text import ROUTES, STAGES, describe_neighbours, distinct_functions, summary, visible
+from treeline.service.present.text import (
+    ROUTES,
+    STAGES,
+    describe_commit,
+    describe_neighbours,
+    distinct_functions,
+    summary,
+    visible,
+)
 
 if TYPE_CHECKING:
     from treeline.graph.corpus_clusters import CorpusClusters
+    from treeline.graph.history import Commit
     from treeline.ingest.pipeline import Summary
     from treeline.search.overview import Similar
 
@@ -238,7 +247,11 @@ NO_NEIGHBOURS = "nothing known here"  # names are resolved within a repository: 
 
 
 def show_function(
-    function: Function, callers: Sequence[Neighbour], text_calls: UnresolvedCalls, callees: Sequence[Neighbour]
+    function: Function,
+    callers: Sequence[Neighbour],
+    text_calls: UnresolvedCalls,
+    callees: Sequence[Neighbour],
+    commits: Sequence[Commit] = (),
 ) -> None:
     """The whole unit; a docstring outside its code comes first."""
     say(headline(function.address))
@@ -247,6 +260,8 @@ def show_function(
     for relation, neighbours, suffix in (("called by", callers, note), ("calls", callees, "")):
         names = describe_neighbours(neighbours, by_name=True) or NO_NEIGHBOURS
         say(visible(f"{relation} {names}{suffix}"), fg="green")
+    for commit in commits:
+        say(visible(describe_commit(commit)), dim=True)
     say()
     if docstring := function.docstring_outside:
         say(f"{visible(docstring)}\n")

@@ -48,12 +48,14 @@ def character_name(character: str) -> str:
     return f"{code_point(character)} {unicodedata.name(character, 'CONTROL')}"
 
 
-def describe_commit(commit: Commit, paths: Sequence[str]) -> str:
-    """Two lines: hash, day, author and subject; the files that it touched."""
+def describe_commit(commit: Commit, paths: Sequence[str] | None = None) -> str:
+    """Hash, day, author and subject; with `paths`, a second line with the files that it touched."""
     day = time.strftime("%Y-%m-%d", time.gmtime(commit.time))
+    line = f"{commit.hash[:7]}  {day}  {commit.author}: {commit.subject}"
+    if paths is None:
+        return line
     more = f" and {len(paths) - FILES_SHOWN} more" if len(paths) > FILES_SHOWN else ""
-    files = f"{', '.join(paths[:FILES_SHOWN])}{more}" if paths else "no file"
-    return f"{commit.hash[:7]}  {day}  {commit.author}: {commit.subject}\n    {files}"
+    return f"{line}\n    {', '.join(paths[:FILES_SHOWN])}{more}" if paths else f"{line}\n    no file"
 
 
 def visible(text: str) -> str:

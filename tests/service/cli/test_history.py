@@ -148,3 +148,16 @@ def test_impact_names_calls_of_what_is_gone_and_compares_revisions_and_diffs(sho
     assert "1 definition of 1 file changed" in ask("impact", "rename.diff")[1]
     with pytest.raises(InputError, match=r"git cannot compare nowhere\.\.HEAD"):
         ask("impact", "nowhere..HEAD")
+
+
+def test_show_lists_the_last_commits_of_a_definition_and_no_others(shop: Path) -> None:
+    whole = "def tax():\n    return 1\n\n\n" + CART
+    commit(shop, "Tax", {"shop/cart.py": whole})
+    commit(shop, "Leave gifts out", {"shop/cart.py": whole.replace("sum(items)", "sum(items) - 1")})
+    commit(shop, "Raise the tax", {"shop/cart.py": whole.replace("return 1", "x = 2\n    return x")})
+    commit(shop, "Two lines before", {"shop/cart.py": f"import os\nimport re\n{whole}"})
+    (shop / "shop/cart.py").write_text(f"# not committed\nimport os\nimport re\n{whole}")
+    rows = orjson.loads(ask("show", "total_price", "--json")[1])["commits"]
+    assert [row["subject"] for row in rows] == ["Raise the tax", "Leave gifts out", "Add up carts"]
+    said = ask("show", "tax")[1]
+    assert "Ada: Tax" in said and "Ada: Raise the tax" in said and "gifts" not in said
