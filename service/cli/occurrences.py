@@ -123,7 +123,8 @@ def list_occurrences(text: str, filters: Filters, where: Target, listing: Listin
     elif matches:
         show(matches, where, listing)
     else:
-        echo(f"treeline: nothing here contains {parts.text}", err=True)
+        case = "" if listing.ignore_case or parts.text == parts.text.lower() else " in this case (-i ignores it)"
+        echo(f"treeline: nothing here contains {parts.text}{case}", err=True)
     return 0 if matches else 1
 
 

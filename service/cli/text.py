@@ -158,8 +158,9 @@ def clip(line: Line, indent: int, width: int) -> Line:
 def member_line(member: Member) -> str:
     """`› 12 def acquire(self, timeout=None):`, the line number first."""
     lines = member.address.lines
-    number = paint(f"{lines[0]} ", dim=True) if lines else ""
-    return f"{paint('› ', fg='green')}{number}{visible(member.signature)}"
+    number = f"{lines[0]} " if lines else ""
+    width = max(get_terminal_size().columns - len(INDENT) - len("› ") - len(number), NARROWEST)
+    return f"{paint('› ', fg='green')}{paint(number, dim=True)}{visible(member.signature)[:width]}"
 
 
 def headline(address: Address) -> str:
@@ -234,6 +235,7 @@ def _footer(answer: Answer, info: IndexInfo, *, explain: bool) -> str:
         ROUTES.get(answer.route, answer.route) if explain else "",
         f"widened to {stages}" if stages else "",
         f"more with --offset {last}" if last < answer.total else "",
+        "--all lists every occurrence" if answer.plan.has_requirements else "",
         f"{answer.timings.get('total', 0.0):.0f} ms",
     ]
     return " · ".join(filter(None, notes))

@@ -366,6 +366,7 @@ def test_exact_text_is_listed_wherever_it_occurs_relative_to_where_one_stands(
     assert [(row["path"], row["occurrences"], row["lines"][0]["column"]) for row in rows] == [("settings.toml", 1, 17)]
     code, nothing = ask("--all", "carts")
     assert (code, nothing.stdout, nothing.stderr) == (1, "", "treeline: nothing here contains carts\n")
+    assert ask("--all", "CART")[1].stderr == "treeline: nothing here contains CART in this case (-i ignores it)\n"
     (folder / "settings.toml").unlink()
     assert ask("-l", "cart")[1].stdout == "cart.py\n"
     with pytest.raises(InputError, match="is of exact text"):
