@@ -23,7 +23,7 @@ from treeline.engine.durable import fleeting
 from treeline.engine.patterns import path_test
 from treeline.engine.protocol import NO_FILTERS, Filters, Store
 from treeline.ingest.pipeline import LoadOptions, load
-from treeline.ingest.source import Listing, read_plain
+from treeline.ingest.source import Listing
 from treeline.ingest.sources.folder import Folder
 from treeline.ingest.workers import processors
 
@@ -87,12 +87,25 @@ def _scan(
     for row in order:
         if monotonic() > until:
             break
-        content = read_plain(f"{folder.root}/{paths[row]}", LARGEST)
         is_read[row] = True
-        if isinstance(content, bytes):
-            lower = content.lower()
+        if folder.listing.files[paths[row]].size <= LARGEST:
+            lower = _content(f"{folder.root}/{paths[row]}").lower()
             counts[row] = [lower.count(word) for word in words]
     return counts, is_read
+
+
+def _content(path: str) -> bytes:
+    """A file's content by three calls of the system; `read_plain` takes three times as long."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(handle, LARGEST)
+    except OSError:  # what has become a folder
+        return b""
+    finally:
+        os.close(handle)
 
 
 def load_quickly(store: Store, index: str, folder: Folder, encoders: Sequence[str], work: Path) -> None:

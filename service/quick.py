@@ -8,6 +8,7 @@ own.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -27,7 +28,7 @@ from treeline.engine.protocol import Filters
 from treeline.ingest.project import Project, find_project, is_under_way, listed, progress_file, refresh
 from treeline.ingest.quick import MOST_BYTES, MOST_FILES, choose, load_quickly
 from treeline.ingest.sources.folder import Folder
-from treeline.ingest.workers import start_early
+from treeline.ingest.workers import GARBAGE_AFTER, start_early
 from treeline.search.answer import Answer, Coverage
 from treeline.search.artifacts import CALLGRAPH, obtain
 from treeline.search.issue import read_issue
@@ -146,6 +147,8 @@ def serve_index() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # of processors, and so of the disk
     else:
         os.nice(19)
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
     home = settings.home_path
     project = find_project(Path(root), home)
     state = progress_file(project, home)

@@ -228,6 +228,8 @@ class Folder:
                 listing.skips["unreadable folder"] += 1
                 continue
             count += len(children)
+            if relative and any(entry.name in IGNORE_FILES for entry in children):
+                rules = rules.entering(self._prefix + relative.rstrip("/"), read)
             for entry in children:
                 path = f"{relative}{entry.name}"
                 if entry.is_symlink():
@@ -240,8 +242,7 @@ class Folder:
                     if reason:
                         listing.skips[reason] += 1
                     else:
-                        deeper = rules.entering(self._prefix + path, read)
-                        waiting.append((f"{path}/", deeper))
+                        waiting.append((f"{path}/", rules))
                 elif entry.name in IGNORE_FILES:
                     listing.rules[path] = Stamp.of(entry.stat(follow_symlinks=False))
                 elif is_source(path) and entry.is_file(follow_symlinks=False):
@@ -256,10 +257,10 @@ class Folder:
 
     def _other_worktree(self, path: str) -> str:
         """Whether this is another worktree of the repository, which has the same files again; a submodule is not."""
+        if not os.access(f"{self.root}/{path}/.git", os.R_OK):
+            return ""
         git = self.root / path / ".git"
-        # `is_file` raises in a folder without permission; the walk reports that folder when it gets there.
-        is_file = os.access(git, os.R_OK) and git.is_file()
-        return "worktree" if is_file and "/worktrees/" in read_git_file(git) else ""
+        return "worktree" if git.is_file() and "/worktrees/" in read_git_file(git) else ""
 
     def alone(self, name: str) -> UnitList:
         """One file of this folder, read even if it is a test or ignored."""

@@ -124,3 +124,43 @@ def test_an_index_that_fails_behind_an_answer_is_said_by_the_next(home: Path) ->
     ask("send a receipt")
     until(progress_file(found, home).exists)
     assert "the rest could not be read: cannot write the index" in ask("send a receipt").stderr
+
+
+def test_after_a_killed_process_the_next_question_starts_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def start(*arguments: Any, **keywords: Any) -> subprocess.Popen[bytes]:
+        processes.append(popen(*arguments, **keywords))
+        return processes[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    ask("send a receipt")
+    processes[0].kill()
+    processes[0].wait()
+    assert not has_index(from_environment(), Path.cwd())
+    assert coverage("add up the cart") == {"state": "partial", "files": 1, "total": 3, "percent": 0, "problem": ""}
+    wait_for_index()
+    assert "total_price" in ask("add up the cart").stdout
+
+
+def test_an_index_of_another_version_is_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask("--wait", "send a receipt")
+    for info in home.glob("demo.*/*/info.json"):
+        info.write_bytes(orjson.dumps(orjson.loads(info.read_bytes()) | {"format": 1, "version": 1}))
+    monkeypatch.setattr(quick, "index_behind", lambda settings, found, before: before)
+    assert coverage("send a receipt") is not None
+
+
+def test_a_file_that_goes_while_it_is_looked_at_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = quick.choose
+
+    def choose_and_remove(*arguments: Any) -> Any:
+        few = choose(*arguments)
+        for path in few.listing.files:
+            (few.root / path).unlink()
+        return few
+
+    monkeypatch.setattr(quick, "index_behind", lambda settings, found, before: before)
+    monkeypatch.setattr(quick, "choose", choose_and_remove)
+    assert "nothing found" in ask("send a receipt").output
