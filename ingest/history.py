@@ -18,7 +18,6 @@ from treeline.engine.durable import LockHeld, WriterLock, disk_errors
 from treeline.graph.history import Change, Commit, History, Repository, add, create, history_file
 from treeline.ingest.source import MAX_FILE_BYTES, Source, read_plain, readable
 from treeline.ingest.sources.checkout import checkout_of, git_command, git_environment, run_git
-from treeline.ingest.sources.folder import Folder
 
 MOST_COMMITS = 50_000  # the newest; older ones say little about today's files
 MOST_BYTES = 400_000_000  # of git's output
@@ -39,6 +38,8 @@ FORMAT = "--format=%H%x00%ct%x00%an%x00%B"
 
 def update_sources(home: Path, index: str, sources: Sequence[Source]) -> None:
     """Bring the history of those sources up to date that are folders."""
+    from treeline.ingest.sources.folder import Folder  # and every parser: a question in an unchanged project needs none
+
     update(home, index, {source.repo: source.root for source in sources if isinstance(source, Folder)})
 
 
