@@ -100,17 +100,10 @@ def test_a_method_that_is_not_there(client: FlaskClient) -> None:
 def test_bad_bodies_are_refused(client: FlaskClient, body: bytes, kind: str, status: int) -> None:
     answer = client.post("/api/feedback", data=body, content_type=kind)
     assert answer.status_code == status
-    assert answer.get_json()["error"]["hint"]
-
-
-def test_a_body_that_is_no_json_is_called_that(client: FlaskClient) -> None:
-    answer = client.post("/api/feedback", data=b"{bad", content_type="application/json")
-    assert answer.get_json()["error"]["message"] == "The body is not valid JSON."
-
-
-def test_a_body_that_is_no_object_is_called_that(client: FlaskClient) -> None:
-    message = client.post("/api/feedback", json=[]).get_json()["error"]["message"]
-    assert message == "The request is not valid: the body is not a JSON object"
+    error = answer.get_json()["error"]
+    assert error["hint"]
+    if body in (b"{", b"[]"):
+        assert error["message"].endswith("not valid JSON." if body == b"{" else "the body is not a JSON object")
 
 
 @mark.parametrize(("size", "status"), [(500_001, 413), (499_999, 400)])

@@ -70,7 +70,7 @@ def test_a_question_typed_wrong_says_what_was_looked_for_and_leads_back(client: 
 def test_an_exact_answer_is_told_from_what_only_shares_words_with_it(client: FlaskClient) -> None:
     page = client.get("/search?q=what+calls+heappush").get_data(as_text=True)
     assert "heappush defined in this index." in page
-    assert re.search(r'id="found">[\d,]+ answers? from the call graph<span class="quiet">, [\d,]+ more</span>', page)
+    assert re.search(r'id="found">[\d,]+ answers? from the call graph<span class="quiet">, [\d,]+ others?</span>', page)
     exact, below, rest = page.partition('<p class="below">By keyword or meaning, not from the call graph.</p>')
     assert below
     assert exact.count('<span class="relation"') >= 1
@@ -106,6 +106,11 @@ def test_an_answer_that_was_kept_tells_how_many_and_no_time(client: FlaskClient)
 def test_nothing_found_says_what_to_try(client: FlaskClient) -> None:
     html = page(client, "/search?q=parse&language=klingon&mode=keyword")
     assert "Nothing found" in html and "Search without the filters" in html and "Search by meaning" in html
+
+
+def test_what_nothing_is_called_is_said_once(client: FlaskClient) -> None:
+    html = page(client, "/search?q=xyzzyQux")
+    assert "Nothing here is called <code>xyzzyQux</code>" in html and "Nothing here answers" not in html
 
 
 def test_an_empty_question_explains_how_to_ask(client: FlaskClient) -> None:

@@ -152,6 +152,7 @@ def test_the_files_page_lists_the_repositories_of_all_indexes(client: FlaskClien
     html = client.get("/files/").get_data(as_text=True)
     assert '/files/shop/"' in html and '/files/zoo/"' in html
     assert html.count("This index cannot be opened.") == 1  # `gone`
+    assert '">Indexed parts</th>' in html  # short enough for the numbers to be seen on a phone
     only = client.get("/files/?index=zoo").get_data(as_text=True)
     assert '/files/zoo/"' in only and '/files/shop/"' not in only
 
