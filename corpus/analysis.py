@@ -7,6 +7,7 @@ Measured on CodeSearchNet's 99 questions (BM25, NDCG within): splitting identifi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from unicodedata import normalize
 
@@ -110,6 +111,7 @@ def _kind(letter: str) -> str:
 # measurements.
 
 MARK = "~"  # no word of a text starts with it
+OF_FILE = "^"  # before a word of a whole file
 OF = "="  # between a shape and the name that it is about: `~raises=valueerror`
 
 RECURSION, NESTED_LOOPS, TRIPLE_LOOPS = "~recursion", "~nested-loops", "~triple-loops"
@@ -178,10 +180,21 @@ def about(shape: str, name: str) -> str:
     return f"{shape}{OF}{name.rpartition('.')[2].lower()}"
 
 
-def split(terms: str) -> tuple[str, str]:
-    """The words and the shape terms of an analysed unit, in which the shape terms come last."""
-    words, mark, rest = f" {terms}".partition(f" {MARK}")
-    return words[1:], f"{MARK}{rest}" if mark else ""
+def of_file(term: str) -> str:
+    """The term as a word of a whole file rather than of a unit."""
+    return f"{OF_FILE}{term}"
+
+
+def with_file(terms: str, units: Sequence[str]) -> str:
+    """The terms of the unit that stands for its file, with the words of all units in it."""
+    return f"{terms}{OF_FILE}{' '.join(split(unit)[0] for unit in units)}"
+
+
+def split(terms: str) -> tuple[str, str, str]:
+    """The words, the shape terms and the words of the whole file of an analysed unit, in this order in its terms."""
+    own, _, whole = terms.partition(OF_FILE)
+    words, mark, rest = f" {own}".partition(f" {MARK}")
+    return words[1:], f"{MARK}{rest}" if mark else "", whole
 
 
 def read_query(query: str) -> tuple[str, list[str]]:

@@ -31,11 +31,12 @@ ID_AND_REST = Struct(f"{ID}s{ROW - ID}s")
 ID_OF_ROW = Struct(f"{ID}s{ROW - ID}x")
 
 
-def function_row(function: Function, shape: str = "") -> bytes:
-    """The row of a function with these shape terms: an equal text hash keeps the vector, equal hashes need no write."""
+def function_row(function: Function, shape: str = "", whole: str = "") -> bytes:
+    """The row of a function with these shape terms and words of its file: an equal text hash keeps the vector, equal
+    hashes need no write."""
     words = f"{function.code}\0{function.docstring}"
     text = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=TEXT)
-    parts = [function.language, function.sha, function.partition, function.url, *([shape] if shape else [])]
+    parts = [function.language, function.sha, function.partition, function.url, *filter(None, (shape, whole))]
     rest = blake2b("\0".join(parts).encode(), digest_size=REST)
     return bytes.fromhex(function.id) + text.digest() + rest.digest()
 

@@ -16,12 +16,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import IO, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from treeline.corpus.analysis import analyse
+from treeline.corpus.analysis import analyse, split, with_file
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
@@ -30,7 +31,8 @@ from treeline.encoder.registry import load
 from treeline.engine.hits import Vectors
 from treeline.graph.facts import PackedFacts, pack_facts
 from treeline.ingest.parsers.captures import is_suspect_source
-from treeline.ingest.source import Chunk, Problem, Rejected
+from treeline.ingest.parsers.units import FUNCTIONS
+from treeline.ingest.source import Chunk, Parsed, Problem, Rejected
 from treeline.ingest.state import ID, TEXT, function_row, rows_by_id
 from treeline.ingest.texts import PackedText, pack
 
@@ -83,8 +85,13 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
             continue
         with clock("parse"):
             parsed = item.chunk.parse()
-            records = [function_row(one, parsed.shapes.get(one.id, "")) for one in parsed.functions]
             facts = pack_facts(parsed.facts)
+        with clock("analyse"):
+            whole = _terms_of_files(parsed)
+            about = {id: split(terms)[2] for id, terms in whole.items()}
+            records = [
+                function_row(one, parsed.shapes.get(one.id, ""), about.get(one.id, "")) for one in parsed.functions
+            ]
         with clock("pack"):
             texts = pack(parsed.texts)
         known = rows_by_id(item.known)
@@ -100,7 +107,8 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
             else:
                 to_encode.append(function)
         with clock("analyse"):
-            terms = [analyse(function, shape=parsed.shapes.get(function.id, "")) for function in to_write]
+            shapes = parsed.shapes
+            terms = [whole.get(one.id) or analyse(one, shape=shapes.get(one.id, "")) for one in to_write]
         chunks.append(
             ChunkResult(
                 # The chunk's bytes are not sent back.
@@ -117,6 +125,18 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
     with clock("encode"):
         vectors = {name: encoder.encode_functions(to_encode) for name, encoder in encoders.items()}
     return BatchResult(chunks, vectors, clock.seconds, os.getpid(), peak_memory_kb())
+
+
+def _terms_of_files(parsed: Parsed) -> dict[str, str]:
+    """The terms of files that have more than functions, by unit. One, the file's own if it has one, has all words."""
+    result: dict[str, str] = {}
+    for _, group in groupby(parsed.functions, key=lambda one: (one.repo, one.path)):
+        units = list(group)
+        own = min((one for one in units if one.kind not in FUNCTIONS), key=lambda one: one.kind != "file", default=None)
+        if own is not None:
+            result |= {one.id: analyse(one, shape=parsed.shapes.get(one.id, "")) for one in units}
+            result[own.id] = with_file(result[own.id], [result[one.id] for one in units])
+    return result
 
 
 def peak_memory_kb() -> int:

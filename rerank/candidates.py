@@ -71,6 +71,7 @@ class RerankContext:
     symbols: Sequence[str] = ()  # names in the query that are written like identifiers
     # The votes of commits near the query for each file, by repository and path.
     changes: Mapping[tuple[str, str], Vote] = field(default_factory=dict)
+    files: Mapping[tuple[str, str], float] = field(default_factory=dict)  # the keyword score of each whole file
 
 
 class Reranker(Protocol):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import lines_in
 from treeline.graph.hyperbolic import Floats
-from treeline.rerank.candidates import Candidates, Positions, RerankContext
+from treeline.rerank.candidates import Candidates, Positions, RerankContext, min_max
 from treeline.rerank.evidence import (
     ASKED_FOR,
     DOCUMENTS,
@@ -288,6 +288,13 @@ def other_matches(columns: Columns, position: int) -> str:
     return f" ({', '.join(names)})" if names else ""
 
 
+def whole_file(columns: Columns) -> Floats | None:
+    """The keyword score of the whole file, on the scale of the candidates' files."""
+    keys = zip(columns.repo_of_file, columns.paths, strict=True)
+    scores = np.array([columns.context.files.get(key, 0.0) for key in keys])
+    return min_max(scores)[columns.files] if scores.any() else None
+
+
 def file_name(columns: Columns) -> Floats:
     # Most questions that name the project mean all of it, not the file that is called like it.
     labels = [
@@ -393,6 +400,7 @@ RULES = (
     Rule("definitions", 1.0, lambda columns: columns.definitions, "the query is its name"),
     Rule("re-exports", RE_EXPORTS, re_exports, "it re-exports the name", "another file has the exact name", "files"),
     Rule("support", 0.5, support, "more matches in its file", scope="files", detail=other_matches),
+    Rule("whole-file", 0.25, whole_file, "its file has the words", scope="files"),
     Rule("file-name", 0.6, file_name, "its file's name", scope="files"),
     Rule("folder-name", 0.5, folder_name, "its folder's name", scope="files"),
     Rule("facade", 0.2, facade, "its folder's parts match", scope="files"),

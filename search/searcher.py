@@ -263,6 +263,7 @@ class Searcher:
             kind=plan.route.kind,
             symbols=plan.route.symbols,
             changes=results.changes,
+            files=results.files,
         )
 
         def run_method(candidates: Sequence[Candidate], method: str, context: RerankContext) -> Sequence[Candidate]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from elasticsearch import ConnectionTimeout, Elasticsearch, NotFoundError
 
-from treeline.corpus.analysis import MARK
+from treeline.corpus.analysis import MARK, OF_FILE
 from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.function import Address, Function
 from treeline.engine.elasticsearch.client import addresses, server_errors
@@ -33,7 +33,7 @@ from treeline.engine.elasticsearch.mapping import (
 from treeline.engine.hits import Hit, Hits, Vectors, normalize
 from treeline.engine.names import index_name
 from treeline.engine.protocol import NO_FILTERS, Filters
-from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, SHAPES, TERMS, WORDS, Matcher, casings
+from treeline.engine.text import MOST_NEIGHBOURS, MOST_TERMS, SHAPES, TERMS, WHOLE, WORDS, Matcher, casings
 
 PAGE = 1_000
 SCAN_PAGE = 200  # whole records
@@ -339,7 +339,8 @@ def _term_matches(terms: Sequence[str]) -> list[dict[str, Any]]:
     """A clause for each field that has some of the terms."""
     by_field: dict[str, list[str]] = {}
     for term in terms[:MOST_TERMS]:
-        by_field.setdefault(SHAPES if term.startswith(MARK) else TERMS, []).append(term)
+        field = {MARK: SHAPES, OF_FILE: WHOLE}.get(term[:1], TERMS)
+        by_field.setdefault(field, []).append(term.removeprefix(OF_FILE))
     return [{"match": {field: " ".join(some)}} for field, some in by_field.items()]
 
 

@@ -17,9 +17,9 @@ from treeline.corpus.roles import role_of
 from treeline.engine.hits import Vectors
 from treeline.engine.patterns import PATH_FIELDS, path_pattern
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo
-from treeline.engine.text import NO_TERM, SHAPES, TERMS, WORDS, leaf
+from treeline.engine.text import NO_TERM, NOT_WHOLE, SHAPES, TERMS, WHOLE, WORDS, leaf
 
-FORMAT = 7  # of mappings and documents; another one is refused instead of misread
+FORMAT = 8  # of mappings and documents; another one is refused instead of misread
 ARTIFACT = "artifact"
 UNITS: dict[str, Any] = {"exists": {"field": "kind"}}  # all but the artifacts, which have none
 ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected
@@ -40,7 +40,7 @@ ADDRESS_FIELDS = ("repo", "path", "func_name.keyword", "language", "url", "kind"
 
 # Named one by one: with a wildcard among them the server unpacks each record into objects to filter it, which takes an
 # eighth more of its time in loading.
-NOT_IN_SOURCE = [ID, TERMS, SHAPES, WORDS, "leaf", "role", "size", *(f"vector{number}" for number in range(16))]
+NOT_IN_SOURCE = [ID, TERMS, SHAPES, WHOLE, WORDS, "leaf", "role", "size", *(f"vector{number}" for number in range(16))]
 
 _source_only = {"type": "keyword", "index": False, "doc_values": False}
 
@@ -73,6 +73,7 @@ PROPERTIES: dict[str, Any] = {
     "docstring_tokens": _source_only,
     TERMS: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
     SHAPES: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
+    WHOLE: {"type": "text", "analyzer": "whitespace", "index_options": "freqs"},
     WORDS: {"type": "text", "analyzer": "standard", "index_options": "freqs"},
     "artifact": {"type": "keyword"},
     "chunk": {"type": "integer"},
@@ -103,7 +104,7 @@ def document(
     serial: int, function: Function, terms: str, vectors: Mapping[int, NDArray[np.int32] | None]
 ) -> dict[str, Any]:
     """A function as Elasticsearch takes it."""
-    plain, shapes = split(terms)
+    plain, shapes, whole = split(terms)
     fields: dict[str, Any] = {name: getattr(function, name) for name in RECORD}
     fields |= {
         ID: function.id,
@@ -113,6 +114,7 @@ def document(
         "size": len(function.original_string),
         TERMS: plain or NO_TERM,
         SHAPES: shapes or NO_TERM,
+        WHOLE: whole or NOT_WHOLE,
         WORDS: words(f"{function.func_name}\n{function.docstring}\n{function.code}"),
     }
     if function.docstring:  # so that `exists` tells

@@ -35,7 +35,7 @@ SHORTEST_PART = 3  # letters of a name; fewer are in most names
 # Share of the rows in paths that pass a pattern: with more, taking more hits and leaving out those of other paths takes
 # 5 ms where a list of the paths takes 70 (kubernetes' 26,546 paths, 212,368 units).
 LEAST_SHARE, SPARE = 0.05, 1.5
-FORMAT = 7  # of a generation's files; another one is refused instead of misread
+FORMAT = 8  # of a generation's files; another one is refused instead of misread
 
 
 def read_info(folder: Path) -> IndexInfo:

@@ -14,7 +14,7 @@ import tantivy
 from numpy.typing import NDArray
 from tantivy import DocAddress, Document, Occur, Query, Searcher
 
-from treeline.corpus.analysis import MARK, split
+from treeline.corpus.analysis import MARK, OF_FILE, split
 from treeline.corpus.arrays import map_array
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function, from_values
@@ -22,7 +22,7 @@ from treeline.engine.durable import link_or_copy, sync_tree
 from treeline.engine.embedded.columns import Strings, Table
 from treeline.engine.patterns import prefixes
 from treeline.engine.protocol import Filters
-from treeline.engine.text import NO_TERM, SHAPES, TERMS, WORDS, leaf
+from treeline.engine.text import NO_TERM, NOT_WHOLE, SHAPES, TERMS, WHOLE, WORDS, leaf
 
 EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "kind", "qualified", "leaf")
 WHOLE_FIELDS = ("language", "repo", "partition", "kind")  # by whole values
@@ -45,6 +45,7 @@ def _schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     builder.add_text_field(TERMS, tokenizer_name=TERMS, index_option=FREQUENCIES)
     builder.add_text_field(SHAPES, tokenizer_name=TERMS, index_option=FREQUENCIES)
+    builder.add_text_field(WHOLE, tokenizer_name=TERMS, index_option=FREQUENCIES)
     builder.add_text_field(WORDS, tokenizer_name=WORDS, index_option=FREQUENCIES)
     builder.add_bytes_field("body", stored=True)
     return builder.build()
@@ -108,7 +109,7 @@ def freeze(text: Path, target: Path) -> None:
 def document(serial: int, function: Function, terms: str) -> Document:
     """A unit as the text index takes it."""
     fields = Document()
-    words, shapes = split(terms)
+    words, shapes, whole = split(terms)
     fields.add_unsigned("serial", serial)
     for field, text in (
         ("id", function.id),
@@ -121,6 +122,7 @@ def document(serial: int, function: Function, terms: str) -> Document:
         ("leaf", leaf(function.func_name)),
         (TERMS, words or NO_TERM),
         (SHAPES, shapes or NO_TERM),
+        (WHOLE, whole or NOT_WHOLE),
         (WORDS, _words_only(written(function))),
     ):
         fields.add_text(field, text)
@@ -203,8 +205,8 @@ def any_of(weights: Iterable[tuple[str, float]], field: str = "") -> Query:
     """Any of these terms, each with its weight, in this field or in the field of its kind."""
     queries = []
     for term, weight in weights:
-        own_field = field or (SHAPES if term.startswith(MARK) else TERMS)
-        query = Query.term_query(SCHEMA, own_field, term, FREQUENCIES)
+        own_field = field or {MARK: SHAPES, OF_FILE: WHOLE}.get(term[:1], TERMS)
+        query = Query.term_query(SCHEMA, own_field, term.removeprefix(OF_FILE), FREQUENCIES)
         queries.append((Occur.Should, query if weight == 1 else Query.boost_query(query, weight)))
     return Query.boolean_query(queries)
 

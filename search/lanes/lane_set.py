@@ -37,7 +37,7 @@ from treeline.search.lanes.issue import (
     places_lane,
 )
 from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
-from treeline.search.lanes.words import CHUNKS, PhraseList, exact_lane, keyword_lane
+from treeline.search.lanes.words import CHUNKS, KeywordList, PhraseList, exact_lane, keyword_lane
 from treeline.search.location import Locations, innermost
 from treeline.search.plan import (
     DEFINITIONS,
@@ -343,6 +343,11 @@ class LaneResults:
     def changes(self) -> Changes:
         """The votes that each file got from the history, by repository and path."""
         return next((ranking.changes for ranking in self.lists if isinstance(ranking, HistoryList)), {})
+
+    @property
+    def files(self) -> Mapping[tuple[str, str], float]:
+        """The keyword score of each whole file, by repository and path."""
+        return next((ranking.files for ranking in self.lists if isinstance(ranking, KeywordList)), {})
 
     def only(self, *lanes: str) -> LaneResults:
         """The results of these lanes only; `dense` includes every encoder's."""

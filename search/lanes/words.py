@@ -16,10 +16,10 @@ has values in it that the code has not: then the words between them are looked f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from treeline.corpus.analysis import analyse, read_query, terms
+from treeline.corpus.analysis import analyse, of_file, read_query, terms
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.engine.hits import Hit, Hits, concatenate
@@ -46,7 +46,14 @@ VALUE = re.compile(r"\d|[/\\$={}<>@^*|]|^[(\[]*[\"'`“‘]|[\"'`”’][)\].,:;
 FEW = 3  # most places of an unquoted query: text that occurs in more is not a quotation
 
 
-def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, with_feedback: bool = False) -> RankedList:
+@frozen
+class KeywordList(RankedList):
+    """The units found; `files` has the BM25 score of each whole file, by repository and path."""
+
+    files: Mapping[tuple[str, str], float] = field(default_factory=dict, kw_only=True)
+
+
+def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, with_feedback: bool = False) -> KeywordList:
     """The best `k` by keyword, relaxed as far as needed; `with_feedback` adds words that the first results share."""
     stages: list[str] = []
     parts: list[Sequence[Hit]] = []
@@ -58,7 +65,15 @@ def keyword_lane(engine: Engine, text: str, k: int, filters: Filters, *, with_fe
         hits, part = concatenate(parts, k)
         if len(hits) >= min(ENOUGH, k):
             break
-    return RankedList(KEYWORD, hits, stages * len(part) if len(stages) == 1 else [stages[number] for number in part])
+    all_stages = stages * len(part) if len(stages) == 1 else [stages[number] for number in part]
+    return KeywordList(KEYWORD, hits, all_stages, files=_files(engine, text, k, filters))
+
+
+def _files(engine: Engine, text: str, k: int, filters: Filters) -> dict[tuple[str, str], float]:
+    words = [of_file(word) for word in dict.fromkeys(terms(read_query(text)[0]))]
+    hits = Hits.of(engine.keyword(words, k, replace(filters, kind=""))) if words else Hits.of([])
+    keys = zip(hits.table.parts("repo", hits.rows), hits.table.parts("path", hits.rows), strict=True)
+    return dict(zip(keys, hits.scores.tolist(), strict=True))
 
 
 def _stages(

@@ -3,7 +3,7 @@
 import pytest
 
 from treeline.corpus import analysis
-from treeline.corpus.analysis import read_query, split, terms
+from treeline.corpus.analysis import read_query, split, terms, with_file
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,13 @@ def test_the_words_of_the_phrase_make_way_for_the_term_unless_names_or_code_say_
 
 
 def test_shape_terms_come_apart_from_the_words() -> None:
-    assert split("walk tree ~recursion ~raises=oserror") == ("walk tree", "~recursion ~raises=oserror")
-    assert split("walk tree") == ("walk tree", "")
-    assert split("~recursion") == ("", "~recursion")
+    assert split("walk tree ~recursion ~raises=oserror") == ("walk tree", "~recursion ~raises=oserror", "")
+    assert split("walk tree") == ("walk tree", "", "")
+    assert split("~recursion") == ("", "~recursion", "")
+
+
+def test_the_words_of_a_file_are_those_of_its_units_and_come_last() -> None:
+    assert split(with_file("walk ~recursion", ["walk ~recursion", "run"])) == ("walk", "~recursion", "walk run")
 
 
 def test_no_word_looks_like_a_shape_term() -> None:

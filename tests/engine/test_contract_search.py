@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.engine.functions import ENCODER, SAMPLE, build, function, terms_of, vectors
-from treeline.corpus.analysis import terms
+from treeline.corpus.analysis import of_file, terms, with_file
 from treeline.corpus.errors import EncoderMismatch
 from treeline.engine.hits import Hit
 from treeline.engine.patterns import exactly
@@ -47,6 +47,16 @@ def test_a_shape_finds_what_has_it_and_changes_no_other_answer(store: Store, nam
         assert names(engine.keyword(["~recursion"], 10)) == ["Sorter.quick_sort"]
         both = names(engine.keyword([*terms("sort"), "~recursion"], 10))
         assert both == ["Sorter.quick_sort", "sort"]
+        assert names(engine.keyword(terms("sort"), 10)) == ["sort", "Sorter.quick_sort"]
+
+
+def test_a_word_of_a_whole_file_finds_the_unit_that_stands_for_it(store: Store, name: str) -> None:
+    whole = [with_file(one, terms_of(SAMPLE)) if number == 0 else one for number, one in enumerate(terms_of(SAMPLE))]
+    with store.begin(name, [ENCODER], "f", fresh=True) as writer:
+        writer.write(SAMPLE, whole, {ENCODER.name: vectors(SAMPLE)})
+        writer.publish()
+    with closing(store.open(name)) as engine:
+        assert names(engine.keyword([of_file(one) for one in terms("sort")], 10)) == [SAMPLE[0].func_name]
         assert names(engine.keyword(terms("sort"), 10)) == ["sort", "Sorter.quick_sort"]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, names, project, record, records_file
+from treeline.corpus.analysis import of_file
 from treeline.corpus.errors import InputError
 from treeline.encoder.static import StaticEncoder
 from treeline.engine.embedded import EmbeddedStore
@@ -31,6 +32,17 @@ def test_an_edit_changes_only_its_function(home: Path, tmp_path: Path) -> None:
     assert (summary.indexed, summary.unchanged, summary.removed) == (1, 2, 1)
     assert summary.units == {"read": 1, "unchanged": 1, "removed": 0}
     assert names(home) == ["goes", "other", "stays"]
+
+
+def test_an_edited_body_changes_the_words_of_its_file(home: Path, tmp_path: Path) -> None:
+    for word in ("away", "back"):
+        loaded(home, project(tmp_path / "demo", {"a.py": START["a.py"].replace("away", word)}), read=ReadOptions())
+        engine = EmbeddedStore(home).open(NAME)
+        hits = {one: engine.keyword([of_file(one)], 10) for one in ("away", "back")}
+        assert {one: [hit.address.func_name for hit in hits[one]] for one in hits} == {
+            "away": ["a.py"] if word == "away" else [],
+            "back": ["a.py"] if word == "back" else [],
+        }
 
 
 def test_generated_files_are_counted_also_when_nothing_has_changed(home: Path, tmp_path: Path) -> None:

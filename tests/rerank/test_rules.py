@@ -51,6 +51,12 @@ CASES: tuple[tuple[str, str, Sequence[Candidate], list[str]], ...] = (
         ["f0"],
     ),
     (
+        "whole-file",
+        "a way to send it",
+        units(("a.py", "f", "class", 1.0), ("wide.py", "g", "class", 0.85), FAR),
+        ["g"],
+    ),
+    (
         "file-name",
         "load a session again",
         units(("a.py", "f", "class", 1.0), ("session.py", "g", "class", 0.7), FAR),
@@ -184,6 +190,7 @@ def ranking(query: str, rows: Sequence[Candidate], rule: str = "") -> Sequence[C
         query,
         texts=lambda ids: ["pub use core::FromRequest;"] * len(ids),
         changes={("o/r", "changed.py"): Vote(1.0, COMMIT)},
+        files={("o/r", "wide.py"): 7.0},
     )
     return reranker(f"tree without {rule}" if rule else "tree")(rows, context)
 
