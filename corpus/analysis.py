@@ -112,6 +112,8 @@ def _kind(letter: str) -> str:
 
 MARK = "~"  # no word of a text starts with it
 OF_FILE = "^"  # before a word of a whole file
+# For the other units of a file. BM25 divides by the mean length over all units: so a file is about as long as the mean.
+NO_WORDS_OF_FILE = " ".join(["_"] * 600)
 OF = "="  # between a shape and the name that it is about: `~raises=valueerror`
 
 RECURSION, NESTED_LOOPS, TRIPLE_LOOPS = "~recursion", "~nested-loops", "~triple-loops"
@@ -186,15 +188,15 @@ def of_file(term: str) -> str:
 
 
 def with_file(terms: str, units: Sequence[str]) -> str:
-    """The terms of the unit that stands for its file, with the words of all units in it."""
+    """The terms of a unit, and the words of all these units if it stands for its file."""
     return f"{terms}{OF_FILE}{' '.join(split(unit)[0] for unit in units)}"
 
 
 def split(terms: str) -> tuple[str, str, str]:
     """The words, the shape terms and the words of the whole file of an analysed unit, in this order in its terms."""
-    own, _, whole = terms.partition(OF_FILE)
+    own, has_file, whole = terms.partition(OF_FILE)
     words, mark, rest = f" {own}".partition(f" {MARK}")
-    return words[1:], f"{MARK}{rest}" if mark else "", whole
+    return words[1:], f"{MARK}{rest}" if mark else "", whole or (NO_WORDS_OF_FILE if has_file else "")
 
 
 def read_query(query: str) -> tuple[str, list[str]]:

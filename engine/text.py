@@ -26,10 +26,7 @@ TERMS = "terms"  # the field of what analysis makes of a unit
 # The field of its shape terms. Among the words they would make units longer, which moves answers to other queries.
 SHAPES = "shapes"
 WORDS = "words"  # the field of its words as written
-# The field of the words of a whole file, which one unit of the file has. BM25 divides by the mean length over all
-# units, so the others have some words too: then a file is about as long as the mean.
-WHOLE = "whole"
-NOT_WHOLE = " ".join([NO_TERM] * 600)
+WHOLE = "whole"  # the field of the words of a whole file, which one unit of the file has
 LONGEST_PATTERN = 1_000  # characters
 # For one exact search. Some patterns take exponential time; `regex` can be stopped, `re` cannot.
 EXACT_SECONDS = 0.5

@@ -134,8 +134,9 @@ def _terms_of_files(parsed: Parsed) -> dict[str, str]:
         units = list(group)
         own = min((one for one in units if one.kind not in FUNCTIONS), key=lambda one: one.kind != "file", default=None)
         if own is not None:
-            result |= {one.id: analyse(one, shape=parsed.shapes.get(one.id, "")) for one in units}
-            result[own.id] = with_file(result[own.id], [result[one.id] for one in units])
+            every = [analyse(one, shape=parsed.shapes.get(one.id, "")) for one in units]
+            pairs = zip(units, every, strict=True)
+            result |= {one.id: with_file(terms, every if one is own else ()) for one, terms in pairs}
     return result
 
 

@@ -17,7 +17,7 @@ from treeline.corpus.roles import role_of
 from treeline.engine.hits import Vectors
 from treeline.engine.patterns import PATH_FIELDS, path_pattern
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo
-from treeline.engine.text import NO_TERM, NOT_WHOLE, SHAPES, TERMS, WHOLE, WORDS, leaf
+from treeline.engine.text import NO_TERM, SHAPES, TERMS, WHOLE, WORDS, leaf
 
 FORMAT = 8  # of mappings and documents; another one is refused instead of misread
 ARTIFACT = "artifact"
@@ -114,7 +114,7 @@ def document(
         "size": len(function.original_string),
         TERMS: plain or NO_TERM,
         SHAPES: shapes or NO_TERM,
-        WHOLE: whole or NOT_WHOLE,
+        WHOLE: whole or NO_TERM,
         WORDS: words(f"{function.func_name}\n{function.docstring}\n{function.code}"),
     }
     if function.docstring:  # so that `exists` tells

@@ -22,7 +22,7 @@ from treeline.engine.durable import link_or_copy, sync_tree
 from treeline.engine.embedded.columns import Strings, Table
 from treeline.engine.patterns import prefixes
 from treeline.engine.protocol import Filters
-from treeline.engine.text import NO_TERM, NOT_WHOLE, SHAPES, TERMS, WHOLE, WORDS, leaf
+from treeline.engine.text import NO_TERM, SHAPES, TERMS, WHOLE, WORDS, leaf
 
 EXACT_FIELDS = ("id", "repo", "path", "language", "partition", "kind", "qualified", "leaf")
 WHOLE_FIELDS = ("language", "repo", "partition", "kind")  # by whole values
@@ -122,7 +122,7 @@ def document(serial: int, function: Function, terms: str) -> Document:
         ("leaf", leaf(function.func_name)),
         (TERMS, words or NO_TERM),
         (SHAPES, shapes or NO_TERM),
-        (WHOLE, whole or NOT_WHOLE),
+        (WHOLE, whole or NO_TERM),
         (WORDS, _words_only(written(function))),
     ):
         fields.add_text(field, text)

@@ -65,6 +65,7 @@ def test_shape_terms_come_apart_from_the_words() -> None:
 
 def test_the_words_of_a_file_are_those_of_its_units_and_come_last() -> None:
     assert split(with_file("walk ~recursion", ["walk ~recursion", "run"])) == ("walk", "~recursion", "walk run")
+    assert set(split(with_file("walk", []))[2].split()) == {"_"}
 
 
 def test_no_word_looks_like_a_shape_term() -> None:
