@@ -23,6 +23,7 @@ COMMANDS = {
     "similar": ("treeline.service.cli.search:similar", "Show what is nearest in meaning to a definition."),
     "log": ("treeline.service.cli.history:log", "Find commits by what they are about."),
     "impact": ("treeline.service.cli.history:impact", "Show what a change touches, and what else it has to."),
+    "context": ("treeline.service.cli.history:context", "Gather what a task needs into a budget of tokens."),
     "outline": ("treeline.service.cli.project:outline", "Show what a file defines."),
     "watch": ("treeline.service.cli.project:watch", "Keep the index of this project fresh."),
     "completion": ("treeline.service.cli.project:completion", "Print or install completion for a shell."),
@@ -40,7 +41,7 @@ COMMANDS = {
     "eval": ("treeline.eval.command:command", "Measure retrieval quality."),
 }
 SECTIONS = {
-    "Search": ("search", "show", "similar", "outline", "log", "impact"),
+    "Search": ("search", "show", "similar", "outline", "log", "impact", "context"),
     "Indexes": ("index", "watch", "download", "status", "doctor"),
     "Serve": ("serve", "mcp", "lsp", "keys"),
     "Set up": ("install", "completion"),

@@ -1,4 +1,4 @@
-"""The commands `log` and `impact`: commits by what they are about, and what a change touches."""
+"""The commands `log`, `impact` and `context`: commits, what a change touches, what a task needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.service.cli.options import StrictCommand, echo, echo_json, index_options, is_named, target_settings
-from treeline.service.cli.search import ABOUT_JSON, choose_function
+from treeline.service.cli.search import ABOUT_JSON, choose_function, piped_text
 
 if TYPE_CHECKING:
     from treeline.search.impact import FileChange
@@ -114,3 +114,30 @@ def _changes(searcher: LiveSearcher, change: str, *, is_staged: bool, repo: str,
         raise InputError("without a project there is nothing to compare", "give a .diff file or a definition's name")
     root = find_project(Path.cwd(), searcher.settings.home_path).root
     return parse_diff(read_diff(root, change, is_staged=is_staged))
+
+
+@click.command("context", cls=StrictCommand)
+@click.argument("words", nargs=-1, metavar="[TASK]")
+@click.option(
+    "--tokens", default=4_000, show_default=True, type=click.IntRange(100, 50_000), help="Longest answer, in tokens."
+)
+@index_options
+def context(words: tuple[str, ...], tokens: int, engine: str | None, name: str) -> int:
+    """Gather what a task needs: treeline context --tokens 8000 < issue.md
+
+    Places to edit, their tests, callers and callees, and commits about the same, with as much code as fits: 2.5
+    characters are counted as a token. Exits with 0 if there is anything, 1 if not.
+    """
+    from treeline.corpus.analysis import terms
+    from treeline.search.live import open_searcher
+    from treeline.search.pack import gather
+    from treeline.service.mcp.text import pack_items, render
+
+    settings = target_settings(engine, name)
+    task = " ".join(words) or piped_text(settings.max_query_length)
+    read_history(settings)
+    with closing(open_searcher(settings, once=True)) as searcher, searcher.searcher() as current:
+        items, opening = pack_items(gather(current, task))
+    text = render(items, tokens, opening=opening, words=frozenset(terms(task)), handles=False).text
+    echo(text or "nothing here is about that")
+    return int(not items)

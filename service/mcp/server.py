@@ -14,6 +14,7 @@ from treeline.graph.history import StoredHistory, history_file
 from treeline.search.answer import Answer, Result
 from treeline.search.lanes.graph import relation_of
 from treeline.search.live import LiveSearcher
+from treeline.search.pack import gather
 from treeline.search.query import Query
 from treeline.search.relatives import Neighbour
 from treeline.search.settings import Settings
@@ -21,7 +22,7 @@ from treeline.search.structural_answer import UnresolvedCalls
 from treeline.service.mcp.library import Library
 from treeline.service.mcp.protocol import Reply, Server
 from treeline.service.mcp.schema import About
-from treeline.service.mcp.text import MIN_BUDGET, Item, ListData, as_data, data_within, within_budget
+from treeline.service.mcp.text import MIN_BUDGET, Item, ListData, as_data, data_within, pack_items, within_budget
 from treeline.service.present.text import (
     describe_commit,
     describe_neighbours,
@@ -42,6 +43,7 @@ Reference = Annotated[str, About("A result's place (path:12) or [handle], a name
 Count = Annotated[int, About("How many results.", 1, 50)]
 Offset = Annotated[int, About("Results to skip, for the next page.", 0, 250)]
 Budget = Annotated[int, About("Longest answer, in tokens.", MIN_BUDGET, 50_000)]
+CONTEXT_TOKENS = 4_000
 Language = Annotated[str, About("Only this language: `python`.")]
 Repository = Annotated[
     str, About("A folder on this machine, indexed or updated first; or a repository of the index, `owner/name`.")
@@ -217,6 +219,20 @@ def add_impact(server: Server, library: Library) -> None:
         return within_budget(list(describe_impact(impact, changes)), max_tokens)
 
 
+def add_context(server: Server, library: Library) -> None:
+    @server.tool(output=ListData)
+    def context_for(
+        task: Annotated[str, About("The task in words, or a whole issue, log or diff.")],
+        repo: Repository = "",
+        max_tokens: Budget = CONTEXT_TOKENS,
+    ) -> Reply:
+        """Gather what a task needs in one call: places to edit, their tests, callers and callees, and commits."""
+        searcher, _ = library.ask(repo)
+        with searcher.searcher() as current:
+            items, opening = pack_items(gather(current, task))
+        return library.show(items, max_tokens, opening, searcher=searcher, words=frozenset(terms(task)))
+
+
 def _neighbours(library: Library, searcher: LiveSearcher, neighbours: Sequence[Neighbour], k: int) -> list[Item]:
     """List items for the first `k` functions among callers or callees."""
     ids = list(dict.fromkeys(each.id for each in neighbours if each.id))[:k]
@@ -285,6 +301,6 @@ def create_server(settings: Settings, searcher: LiveSearcher | None = None, *, f
         raise InputError(f"mcp_tokens is {settings.mcp_tokens}", f"set TREELINE_MCP_TOKENS to {MIN_BUDGET} or more")
     server = Server("treeline", treeline.__version__, INSTRUCTIONS)
     library = Library(settings, searcher, follow=follow)
-    for add in (add_search, add_functions, add_files, add_history, add_impact, add_indexing):
+    for add in (add_search, add_functions, add_files, add_history, add_impact, add_context, add_indexing):
         add(server, library)
     return server

@@ -19,7 +19,8 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.search.answer import Member
-from treeline.service.present.text import summary, visible
+from treeline.search.pack import Pack
+from treeline.service.present.text import describe_commit, summary, visible
 
 # The usual tokenizers take 2.5 to 4 characters of code per token (docs/research/agents.md); the low end keeps answers
 # within the budget.
@@ -260,6 +261,12 @@ def render(
     if next_offset:
         data["next_offset"] = next_offset - missing
     return Page("\n".join([*blocks, closing] if closing else blocks), data_within(data, budget))
+
+
+def pack_items(pack: Pack) -> tuple[list[Item], str]:
+    """The parts of a pack as items, and its commits as the lines above them."""
+    opening = "\n".join(visible(line) for row in pack.commits for line in describe_commit(*row).splitlines())
+    return [Item(part.function, part.note, part.members) for part in pack.parts], opening
 
 
 def within_budget(lines: Sequence[str], budget: int) -> str:

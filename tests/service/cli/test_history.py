@@ -161,3 +161,13 @@ def test_show_lists_the_last_commits_of_a_definition_and_no_others(shop: Path) -
     assert [row["subject"] for row in rows] == ["Raise the tax", "Leave gifts out", "Add up carts"]
     said = ask("show", "tax")[1]
     assert "Ada: Tax" in said and "Ada: Raise the tax" in said and "gifts" not in said
+
+
+def test_context_packs_places_their_relatives_and_commits_into_the_budget(shop: Path) -> None:
+    others = "".join(f"def total_{n}(cart):\n    return cart\n\n\n" for n in range(12))
+    ring = "from shop.cart import total_price\n\n\ndef ring(bell):\n    return total_price(bell)\n"
+    commit(shop, "Ring", {"shop/bell.py": ring, "shop/others.py": others})
+    said = ask("context", "add up what is in the cart")[1]
+    assert "total_price (place to edit): Add up what is in the cart." in said and "    return sum(items)" in said
+    assert "shop/bell.py:4-5 ring (calls total_price)" in said and "Ada: Add up carts" in said
+    assert len(ask("context", "--tokens", "100", "add up what is in the cart")[1]) <= 250

@@ -67,6 +67,7 @@ def test_kinds_exact_text_and_callees(call: Call) -> None:
     assert "Mailer" in call("search_code", query="mailer receipt", kind="class", code=False)
     assert "Total" in call("search_code", query='"adds up what is in the cart"', code=False)
     assert "add" in call("find_callees", function="Total")
+    assert "Total (place to edit)" in call("context_for", task="gifts in the cart are added up")
 
 
 def test_commits_are_found_by_what_they_are_about(call: Call, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,7 @@ def test_the_tools_are_there_and_say_which_of_them_only_read(home: Path) -> None
             "read_lines",
             "search_history",
             "impact_of_change",
+            "context_for",
             "index_repository",
         }
         read_only = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}

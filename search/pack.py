@@ -1,0 +1,63 @@
+"""Gathers what a task needs: places to edit, their callers, callees and tests, and commits about the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from treeline.corpus.frozen import frozen
+from treeline.corpus.function import Function
+from treeline.graph.history import Commit
+from treeline.search.answer import Member
+from treeline.search.issue import read_issue
+from treeline.search.query import Query
+from treeline.search.searcher import Searcher
+from treeline.search.structure import CALLS, is_test
+
+PLACES = 10  # the best results for the task
+NEIGHBOURHOOD = 5  # places whose relatives are given
+RELATIVES = 2  # callers, tests and callees, of each place
+COMMITS = 5
+TEST_DEPTH = 2  # calls from a test to a place
+
+
+@frozen
+class Part:
+    """A unit that a task needs, what it is to it, and what matches inside it."""
+
+    function: Function
+    note: str
+    members: tuple[Member, ...] = ()
+
+
+@frozen
+class Pack:
+    """The parts of a task, the most useful first, and commits about the same."""
+
+    parts: tuple[Part, ...]
+    commits: tuple[tuple[Commit, Sequence[str]], ...]
+
+
+def gather(searcher: Searcher, task: str) -> Pack:
+    """The pack of a task in words, or of a whole issue."""
+    answer = searcher.search(Query.of(task, {"k": PLACES}, searcher.settings))
+    parts = {one.function.id: Part(one.function, "place to edit", one.members) for one in answer.results}
+    places = [one.function for one in answer.results[:NEIGHBOURHOOD]]
+    notes = {id_: note for place in places for id_, note in _around(searcher, place) if id_ not in parts}
+    parts |= {unit.id: Part(unit, notes[unit.id]) for unit in searcher.engine.fetch(list(notes))}
+    history = searcher.history
+    commits = history.find(read_issue(task).title, "", COMMITS) if history else []
+    return Pack(tuple(parts.values()), tuple(commits))
+
+
+def _around(searcher: Searcher, place: Function) -> Iterator[tuple[str, str]]:
+    """The ids of a place's tests, callers and callees, each with what it is."""
+    groups: dict[str, list[str]] = {f"tests {place.func_name}": [], f"calls {place.func_name}": []}
+    tests, callers = groups.values()
+    for one in searcher.relatives.around([place.id], CALLS, "in", TEST_DEPTH):
+        if is_test(one.path, one.name):
+            tests.append(one.id)
+        elif one.depth == 1:
+            callers.append(one.id)
+    groups[f"called by {place.func_name}"] = [one.id for one in searcher.relatives.around([place.id], CALLS, "out")]
+    for note, ids in groups.items():
+        yield from ((id_, note) for id_ in list(filter(None, ids))[:RELATIVES])
