@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from treeline.corpus.frozen import frozen
-from treeline.corpus.roles import role_of
+from treeline.corpus.roles import is_installed, role_of
 from treeline.corpus.secrets import has_secret, is_secret_name
 from treeline.ingest.parsers.registry import LOCK_FILES, language_of, may_be_read
 from treeline.ingest.source import SENSITIVE, ReadOptions, read_plain, readable
@@ -52,12 +52,12 @@ HEADER_BYTES = 1_024
 MAX_MEAN_LINE = 300
 
 
-def reason_by_name(path: str) -> str:
-    """Why a file, or what is in a folder (`dist/`), is left out by default, judged by its path, or ''."""
+def reason_by_name(path: str, options: ReadOptions) -> str:
+    """Why a file, or what is in a folder (`dist/`), is left out, judged by its path, or ''."""
     folder, _, name = path.rpartition("/")
     if is_hidden(folder) or (name.startswith(".") and not SHOWN_FILE.fullmatch(name)):
         return "hidden"
-    role = role_of(path)
+    role = role_of(path) if options.include_tests is False else ""
     return role if role in LEFT_OUT_ROLES else ""
 
 
@@ -79,7 +79,7 @@ def folder_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
         return "ignored folder"
     if options.include_tests:
         return ""
-    by_name = reason_by_name(f"{path}/")
+    by_name = "installed" if is_installed(path) else reason_by_name(f"{path}/", options)
     return f"{by_name} folder" if by_name else ""
 
 
@@ -93,7 +93,7 @@ def file_reason(path: str, is_ignored: bool, options: ReadOptions) -> str:
         return "other language"
     if is_ignored:
         return "ignored"
-    return "" if options.include_tests else reason_by_name(path)
+    return "" if options.include_tests else reason_by_name(path, options)
 
 
 def content_reason(path: str, content: bytes, options: ReadOptions) -> str:

@@ -269,8 +269,8 @@ class ReadOptions:
     """Only units of these kinds (`corpus.function.KINDS`); empty: all."""
     partitions: frozenset[str] = frozenset()
     """Only these partitions of CodeSearchNet (train, valid, test, pool); empty: train, valid and test."""
-    include_tests: bool = False
-    """Also test, vendored and generated files."""
+    include_tests: bool | None = None
+    """Test, vendored and generated files: all (True), none, or (None) those that people wrote for this source."""
     packages: frozenset[str] = frozenset()
     """`python-env`: also these distributions, however big; `*` for all that are installed."""
     ref: str = ""
@@ -301,7 +301,7 @@ class ReadOptions:
     @property
     def fingerprint(self) -> str:
         """A digest of the options that affect what is read; part of every unit's digest."""
-        tests = "|tests" if self.include_tests else ""
+        tests = {True: "|tests", None: "|written", False: ""}[self.include_tests]
         kinds = "|" + ",".join(sorted(self.kinds)) if self.kinds else ""
         sizes = f"{self.max_function_bytes}|{self.max_file_bytes}"
         texts = "" if self.keep_texts else "|no texts"

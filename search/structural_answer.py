@@ -58,6 +58,7 @@ class Exact:
     where: str = "this index"  # or the repository of the filter
     is_filtered: bool = False  # filtered by language or path, so there may be others
     tests: bool = False  # only tests are listed
+    in_tests: int = 0  # of those found, those in tests, which come last
 
     @property
     def known(self) -> bool:
@@ -86,8 +87,10 @@ class Exact:
                 return f"{self.symbol} is a constant, which the call graph does not follow{rest}"
             return f"no {NOUNS[self.kind]} called {self.symbol} in {self.where}{near}{rest}"
         by_class = self.kind == "inherits"
-        known = len(self.others) if by_class else self.found - self.possible
+        known = len(self.others) if by_class else self.found - self.possible - self.in_tests
         answer = self._count(known, "class" if by_class else "test" if self.tests else "function")
+        if self.in_tests and not by_class:
+            answer += f", {'and' if known else 'but'} {self.in_tests:,} in tests"
         if self.possible and not by_class:
             answer += f"; {self.possible:,} {'more ' if known else ''}possibly"
         if self.others:

@@ -43,6 +43,7 @@ from treeline.ingest.source import (
 )
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 
+VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # Python's own mark, whatever the folder is called
 # A walk with a limit on files looks at this many entries per file of the limit.
 MAX_ENTRIES_PER_FILE = 20
 
@@ -226,6 +227,9 @@ class Folder:
                     children = list(entries)
             except OSError:
                 listing.skips["unreadable folder"] += 1
+                continue
+            if relative and any(entry.name == VIRTUAL_ENVIRONMENT for entry in children):
+                listing.skips["virtual environment"] += 1
                 continue
             count += len(children)
             if relative and any(entry.name in IGNORE_FILES for entry in children):

@@ -101,8 +101,11 @@ def _sources(package: Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
             yield path, Path(str(package.locate_file(file)))
 
 
+NO_TESTS = ReadOptions(include_tests=False)  # of a package that is only used, unless they are asked for
+
+
 def _source_bytes(package: Distribution) -> int:
-    return sum(_size(file) for path, file in _sources(package) if not reason_by_name(str(path)))
+    return sum(_size(file) for path, file in _sources(package) if not reason_by_name(str(path), NO_TESTS))
 
 
 def _size(file: Path) -> int:
@@ -114,7 +117,7 @@ def _size(file: Path) -> int:
 
 def _of_package(name: str, package: Distribution, options: ReadOptions, left_out: Counter[str]) -> Iterator[Unit]:
     for path, file in sorted(_sources(package)):
-        reason = "" if options.include_tests else reason_by_name(str(path))
+        reason = "" if options.include_tests else reason_by_name(str(path), NO_TESTS)
         if reason:
             left_out[reason] += 1
         elif file.exists():

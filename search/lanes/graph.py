@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
@@ -61,6 +61,7 @@ TOP_LEVEL_UNITS = 20  # units of a module that are read for it
 # and its neighbours are guesses.
 WHOLE, PART, AROUND, GUESS = 1.0, 0.75, 0.5, 0.2
 NEXT = 0.01  # subtracted for each further function of a class, and for each definition that a later one replaces
+IN_TEST = 0.02  # for a function in a test, whatever its distance, in place of 2
 LATER = 10  # definitions for which that is done
 SURE = 0.5  # added if the query is only a name, so that no other lane changes the order
 
@@ -217,10 +218,14 @@ def relation_of(candidate: Candidate) -> str:
     return stages.get(GRAPH, UNRESOLVED_CALL if TEXT_CALLS in stages else "")
 
 
+def _units_among(graph: CallGraph, nodes: Sequence[int], ids: Sequence[str]) -> int:
+    """The number of these units that the nodes stand for."""
+    return len({id_ for own in graph.ids_of(nodes) for id_ in own}.intersection(ids)) if nodes else 0
+
+
 def _possible(graph: CallGraph, steps: Sequence[Step], ids_found: Sequence[str]) -> int:
     """The number of these functions that were reached by an uncertain edge."""
-    guesses = [step.node for step in steps if step.how == POSSIBLE]
-    return len({id_ for ids in graph.ids_of(guesses) for id_ in ids}.intersection(ids_found)) if guesses else 0
+    return _units_among(graph, [step.node for step in steps if step.how == POSSIBLE], ids_found)
 
 
 def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -> ExactList:
@@ -230,15 +235,18 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
     steps = graph.walk(seeds, route.relations, route.direction, route.depth)
     if set(route.relations) == set(EVERYTHING):  # what a class uses of itself is no answer
         steps = [step for step in steps if step.node not in seeds]
-    if route.tests:
-        steps = [step for step in steps if is_test((symbol := graph.symbol(step.node)).path, symbol.name)]
+    tests = {step.node for step in steps if is_test((symbol := graph.symbol(step.node)).path, symbol.name)}
+    steps = [step for step in steps if not route.tests or step.node in tests]
+    steps.sort(key=lambda step: step.node in tests)
     words = PASSIVE if route.direction == "out" else NO_WORDS
     top_levels = list(_top_levels(engine, graph, steps, words, filters))
-    ranking = _locate(engine, chain(_functions(graph, steps, words), top_levels), filters)
+    reaches = chain(_functions(graph, steps, words, tests), top_levels)
+    ranking = _locate(engine, reaches, filters)
     ids = list(Hits.of(ranking.hits).ids)
     first = _first(ranking, MOST_LISTED)
     nodes = [step.node for step in steps]
-    classes = [step.node for step in steps if step.how != POSSIBLE and graph.is_class(step.node)]
+    certain = [step.node for step in steps if step.how != POSSIBLE]
+    classes = [node for node in certain if graph.is_class(node) and (route.tests or node not in tests)]
     # A class inside a function has no node, so the function represents it.
     others = nodes if route.relations == INHERITS else graph.without_ids(nodes)
     exact = Exact(
@@ -258,6 +266,7 @@ def _exactly(engine: Engine, graph: CallGraph, route: Route, filters: Filters) -
         where=" or ".join(filters.values("repo").include) or "this index",
         is_filtered=replace(filters, repo="", kind="", partition="") != NO_FILTERS,
         tests=route.tests,
+        in_tests=0 if route.tests else _units_among(graph, [node for node in certain if node in tests], ids),
     )
     return ExactList(GRAPH, first.hits, first.stages, exact=exact)
 
@@ -386,12 +395,17 @@ def _around(
         yield id_, AROUND * score, word
 
 
-def _functions(graph: CallGraph, steps: Sequence[Step], words: Mapping[Relation, str] = NO_WORDS) -> Iterator[Reach]:
+def _functions(
+    graph: CallGraph,
+    steps: Sequence[Step],
+    words: Mapping[Relation, str] = NO_WORDS,
+    tests: Collection[int] = (),
+) -> Iterator[Reach]:
     for step, own in zip(steps, graph.ids_of([step.node for step in steps]), strict=True):
         # A class in a call does not stand for its methods; its constructor has its own edge.
         ids = own if step.relation == "calls" else units_of(graph, step.node)
         for id_ in ids:
-            yield id_, 2 / (1 + step.depth), _stage(step, words)
+            yield id_, (IN_TEST if step.node in tests else 2) / (1 + step.depth), _stage(step, words)
 
 
 def _stage(step: Step, words: Mapping[Relation, str]) -> str:

@@ -74,7 +74,11 @@ LANGUAGES = ("python", "java", "go", "javascript", "typescript", "php", "ruby")
 @click.option(
     "--partition", "partitions", multiple=True, type=click.Choice(PARTITIONS), help="Only this part; repeatable."
 )
-@click.option("--include-tests", is_flag=True, help="Also read test, vendored and generated files.")
+@click.option(
+    "--include-tests/--no-tests",
+    default=None,
+    help="Test, vendored and generated files: read all, or none. Default: those that people wrote.",
+)
 @click.option("--package", "packages", multiple=True, metavar="NAME", help="python-env: also this package; * for all.")
 @click.option("--ref", default="", metavar="REF", help="Git: branch, tag or commit.")
 @click.option("--rejects", type=OutputPath(), metavar="FILE", help="List rejected records in this file.")
@@ -91,7 +95,7 @@ def index(
     languages: tuple[str, ...],
     kinds: tuple[str, ...],
     partitions: tuple[str, ...],
-    include_tests: bool,
+    include_tests: bool | None,
     packages: tuple[str, ...],
     ref: str,
     rejects: Path | None,

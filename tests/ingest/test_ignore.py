@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from treeline.ingest import ignore
 from treeline.ingest.ignore import IgnoreRules, ignore_text, is_generated
+from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources import open_source
 
 PATHS = (
@@ -147,14 +148,14 @@ def test_more_patterns_than_any_project_has_are_not_all_compared(tmp_path: Path)
     ],
 )
 def test_tests_are_known_by_the_customs_of_their_language(path: str) -> None:
-    assert ignore.reason_by_name(path) == "test"
+    assert ignore.reason_by_name(path, ReadOptions(include_tests=False)) == "test"
 
 
 @pytest.mark.parametrize(
     "path", ["src/TypeSpec.java", "src/contest/latest.py", "api-specs/pets.yaml", "src/Test.java", "src/attest.go"]
 )
 def test_names_that_only_look_like_tests_are_read(path: str) -> None:
-    assert ignore.reason_by_name(path) == ""
+    assert ignore.reason_by_name(path, ReadOptions(include_tests=False)) == ""
 
 
 @pytest.mark.parametrize(
@@ -162,14 +163,14 @@ def test_names_that_only_look_like_tests_are_read(path: str) -> None:
     [".github/workflows/ci.yml", ".gitlab-ci.yml", ".circleci/config.yml", ".pre-commit-config.yaml", ".eslintrc"],
 )
 def test_hidden_files_that_people_write_are_read(path: str) -> None:
-    assert ignore.reason_by_name(path) == ""
+    assert ignore.reason_by_name(path, ReadOptions(include_tests=False)) == ""
 
 
 @pytest.mark.parametrize(
     "path", [".venv/lib/a.py", ".git/hooks/a.sh", ".mypy_cache/a.json", "src/.cache/b.py", ".secret"]
 )
 def test_other_hidden_files_are_not_read(path: str) -> None:
-    assert ignore.reason_by_name(path) == "hidden"
+    assert ignore.reason_by_name(path, ReadOptions(include_tests=False)) == "hidden"
 
 
 @pytest.mark.parametrize(

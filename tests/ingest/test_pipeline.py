@@ -138,12 +138,12 @@ def test_the_time_of_every_stage_is_told(tmp_path: Path) -> None:
 
 def test_what_is_not_read_on_purpose_is_counted_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = "def one():\n    return 1\n"
-    files = {"a.py": code, "tests/test_a.py": code, "secret/b.py": code, ".treelineignore": "secret/\n"}
+    files = {"a.py": code, "node_modules/a.js": "let a", "secret/b.py": code, ".treelineignore": "secret/\n"}
     source = project(tmp_path / "source", files)
     first, again = loaded(tmp_path / "home", source), loaded(tmp_path / "home", source)
-    assert first.passed_over == again.passed_over == {"test folder": 1, "ignored folder": 1}
+    assert first.passed_over == again.passed_over == {"installed folder": 1, "ignored folder": 1}
     show_summary(first)
-    assert "passed over: 1 × ignored folder, 1 × test folder" in capsys.readouterr().out
+    assert "passed over: 1 × ignored folder, 1 × installed folder" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

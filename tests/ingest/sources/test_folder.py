@@ -50,10 +50,10 @@ def test_source_files_of_every_language_are_read(tmp_path: Path) -> None:
 
 def test_code_of_other_languages_and_plain_text_are_read_and_what_is_left_out_is_counted(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": python("f"), "b.rs": "fn f() {}", "C.RS": "fn g() {}", "d.c": "int f() {}", "e.txt": "f"})
-    write(tmp_path, {"tests/t.rs": "fn t() {}", "ignored.c": "int g() {}", ".gitignore": "ignored.c\n"})
+    write(tmp_path, {"venv/t.rs": "fn t() {}", "ignored.c": "int g() {}", ".gitignore": "ignored.c\n"})
     source = open_source(str(tmp_path))
     assert [unit.key for unit in source.units()] == ["C.RS", "a.py", "b.rs", "d.c", "e.txt"]
-    assert source.left_out == {"test folder": 1, "ignored": 1}
+    assert source.left_out == {"installed folder": 1, "ignored": 1}
 
 
 def test_a_source_file_can_be_read_alone_also_a_test(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_ignore_files_of_every_level_are_honoured_the_deepest_deciding(tmp_path:
     assert paths(tmp_path) == {"a.py", "sub/keep_old.py", "sub/deep/x.py"}
 
 
-def test_tests_vendored_and_generated_files_are_left_out_counted_and_wanted_by_a_switch(tmp_path: Path) -> None:
+def test_tests_and_vendored_files_are_read_unless_a_package_manager_or_a_tool_wrote_them(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -135,11 +135,20 @@ def test_tests_vendored_and_generated_files_are_left_out_counted_and_wanted_by_a
             "contest.py": python("i"),
         },
     )
-    assert paths(tmp_path) == {"a.py", "contest.py"}
-    source = open_source(str(tmp_path))
+    written = {"a.py", "contest.py", "tests/b.py", "test_c.py", "vendor/d.py", "f_pb2.py", "h.min.js"}
+    assert paths(tmp_path) == written
+    source = open_source(str(tmp_path), ReadOptions(include_tests=False))
     assert [unit.key for unit in source.units() if list(unit.chunks())] == ["a.py", "contest.py", "g.go"]
-    assert source.left_out == {"test folder": 1, "test": 1, "vendored folder": 2, "generated": 3}
+    skips = {"test folder": 1, "test": 1, "vendored folder": 1, "installed folder": 1, "generated": 3}
+    assert source.left_out == skips
     assert len(paths(tmp_path, ReadOptions(include_tests=True))) == 9
+
+
+def test_a_virtual_environment_of_any_name_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": python("a"), "v/pyvenv.cfg": "home = /usr/bin\n", "v/lib/b.py": python("b")})
+    source = open_source(str(tmp_path))
+    assert [unit.key for unit in source.units()] == ["a.py"]
+    assert source.left_out == {"virtual environment": 1}
 
 
 def test_links_are_never_followed(tmp_path: Path) -> None:

@@ -297,6 +297,29 @@ def test_encoders_and_commands_are_completed() -> None:
     assert [item.value for item in shell.get_completions([], "wat")] == ["watch"]
 
 
+def test_tests_are_indexed_and_come_after_code(folder: Path) -> None:
+    (folder / "tests").mkdir()
+    tests = "from shop.cart import total_price\n\n" + "".join(
+        f"def test_{number}():\n    assert total_price([{number}]) == {number}\n\n" for number in range(3)
+    )
+    (folder / "tests/test_cart.py").write_text(tests)
+    (folder / "shop/till.py").write_text("from shop.cart import total_price\n\ndef pay(cart):\n    total_price(cart)\n")
+
+    def answer(*question: str) -> tuple[str, list[str]]:
+        _, said = ask(*question, "--json")
+        body = orjson.loads(said.stdout)
+        return (body["exact"] or {}).get("answer", ""), [one["func_name"] for one in body["results"]]
+
+    said, names = answer("what calls total_price")
+    assert said.startswith("1 function is known to call the total_price defined in this index, and 3 in tests")
+    assert names[:4] == ["pay", "test_0", "test_1", "test_2"]
+    assert answer("tests of total_price")[0].startswith("3 tests are known to use")
+    assert answer("path:tests/ total_price")[1][:1] != ["total_price"]
+    assert answer("total_price", "--no-tests", "-k", "9")[1][0] == "total_price"
+    assert not {"test_0", "test_1", "test_2"} & set(answer("total_price", "--no-tests", "-k", "9")[1])
+    assert set(answer("total_price", "--tests", "-k", "9")[1]) <= {"test_0", "test_1", "test_2", "test_cart.py"}
+
+
 def test_values_of_filters_are_completed_in_the_question_and_as_options(folder: Path) -> None:
     ask("search", "total", "-k", "1")
     (folder / "docs").mkdir()
