@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, zip_longest
+from posixpath import normpath
 
+from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.roles import role_of
 from treeline.engine.protocol import Filters, Values
@@ -70,6 +73,24 @@ def exactly(path: str) -> str:
 def of_paths(filters: Filters) -> Filters:
     """The restrictions of paths alone."""
     return Filters(path=filters.path, file=filters.file, ext=filters.ext, role=filters.role)
+
+
+def as_in_shell(filters: Filters, folder: str, exists: Callable[[str], bool]) -> Filters:
+    """The filters with the paths that a shell in this folder of the repository means: `.`, `./x`, `../y`, and `x` if it
+    is there; other paths begin at the repository."""
+
+    def path(value: str) -> str:
+        if value in (".", "..") or value.startswith(("./", "../")):
+            whole = normpath(f"{folder}/{value}" if folder else value)
+            if whole.startswith(".."):
+                raise InputError(f"path {value} is outside of the project", "name a folder inside")
+            return "" if whole == "." else f"{whole}/" if value.endswith(("/", ".")) else whole
+        return f"{folder}/{value}" if folder and exists(f"{folder}/{value}") else value
+
+    include, exclude = (tuple(map(path, values)) for values in filters.values("path"))
+    if not all(exclude):
+        raise InputError("the filter excludes the whole project", "exclude a folder of it")
+    return replace(filters, path=",".join([*(include if all(include) else ()), *(f"-{value}" for value in exclude)]))
 
 
 def prefixes(filters: Filters) -> tuple[str, ...]:

@@ -142,12 +142,14 @@ def find_project(path: Path, home: Path) -> Project:
         raise InputError(f"{path} is not there", "name a folder that exists")
     if not folder.is_dir():
         folder = folder.parent
-    upwards = (folder, *folder.parents)
-    root = next((one for one in upwards if _is_git_root(one)), None)
+    upwards, own_home = (folder, *folder.parents), Path.home().resolve()
+    root = next((one for one in upwards if one != own_home and _is_git_root(one)), None)  # there `.git` is of dotfiles
     if root is None:
         root = next((one for one in upwards[:-1] if _file_of(one, home).exists()), folder)
         if root == Path(root.anchor):
             raise InputError(f"{root} is the file system's root, not a project", NO_PROJECT)
+        if root == own_home and not _file_of(root, home).exists():
+            raise InputError(f"{root} is your home folder, which has more than one project", NO_PROJECT)
     if not os.access(root, os.R_OK | os.X_OK):
         raise InputError(f"{root} may not be read", NO_PROJECT)
     return _project(root)

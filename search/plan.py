@@ -16,7 +16,8 @@ from typing import Literal
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.roles import NAMES
-from treeline.engine.protocol import Engine, Filters
+from treeline.engine.patterns import as_in_shell
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
 from treeline.rerank.evidence import INTERCHANGEABLE, LANGUAGES, WORDS, NamedLanguage, named_language
@@ -198,7 +199,7 @@ class Planner:
         if query.mode == "hybrid" and is_issue(query.text) and (issue := read_issue(query.text)).title:
             return self._issue_plan(query, issue, lanes)
         parts = Parts(query.text) if query.literal else parse(query.text)
-        filters = combine(query.filters, parts.filters)
+        filters = self._filters(query, parts.filters)
         words = CONTROL.sub(" ", parts.words).strip()
         if parts.regex:
             check_regex(parts.regex)
@@ -227,13 +228,20 @@ class Planner:
         )
         return replace(plan, language=named_language(plan.text))
 
+    def _filters(self, query: Query, filters: Filters) -> Filters:
+        """The filters of a query, from beside its text and in it."""
+        filters = combine(query.filters, filters)
+        if not filters.path:
+            return filters
+        return as_in_shell(filters, query.folder, lambda path: self._engine.count(Filters(path=path)) > 0)
+
     def _issue_plan(self, query: Query, issue: Issue, lanes: Sequence[str] | None) -> Plan:
         """The plan of a pasted text: nothing in it is syntax, and nothing is corrected."""
         way = Route("issue", issue.names, words=len(issue.words))
         return Plan(
             query=query,
             words=issue.title,
-            filters=as_indexed(query.filters, self._facets) if query.filters else query.filters,
+            filters=as_indexed(self._filters(query, NO_FILTERS), self._facets) if query.filters else NO_FILTERS,
             excluded=(),
             phrases=(),
             regex="",

@@ -145,6 +145,7 @@ class Query:
     # the key of the answer cache.
     explain: bool = field(default=True, repr=False)
     feedback: bool = True
+    folder: str = ""  # of the repository, that paths are relative to
     literal: bool = False  # whether the text is only words, without filters and `-word`
 
     @classmethod

@@ -20,7 +20,7 @@ from treeline.engine.protocol import Filters
 from treeline.search.occurrences import Line, Needle, lines_at
 from treeline.search.query import PART, WORD, Parts, combine, parse
 from treeline.service.cli.lines import grep_line, is_for_a_person, paint, painted, say
-from treeline.service.cli.options import Command, Target, echo, echo_json
+from treeline.service.cli.options import Command, Target, echo, echo_json, folder_in
 from treeline.service.present.text import visible
 
 SIDE_BY_SIDE = 2_000  # files; from so many on, each processor searches its part of them
@@ -109,6 +109,11 @@ def list_occurrences(text: str, filters: Filters, where: Target, listing: Listin
     """Print every occurrence; returns the exit code. Text without quotes is taken as it is."""
     parts = parse(text)
     filters = combine(filters, parts.filters)
+    if filters.path and where.root is not None:
+        from treeline.engine.patterns import as_in_shell
+
+        root = where.root
+        filters = as_in_shell(filters, folder_in(root), lambda path: (root / path).exists())
     needle = needle_of(parts, ignore_case=listing.ignore_case)
     if parts.excluded_words or filters.kind or filters.partition:
         refusal = "kind:, partition: and -word choose units, and a list of all occurrences has lines of files"

@@ -234,7 +234,9 @@ def tests_option(command: Command) -> Command:
 
 def with_commas(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> str:
     """The values of an option as those of one filter."""
-    return ",".join(values)
+    from treeline.ingest.source import readable
+
+    return readable(",".join(values))
 
 
 def not_empty(context: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -279,6 +281,14 @@ def target(engine: str | None, name: str) -> Target:
     if refresh.published or refresh.is_busy or refresh.truncated:
         echo(f"treeline: {refresh}", err=True)
     return Target(settings_of(settings, refresh.project), refresh.project.root)
+
+
+def folder_in(root: Path | None) -> str:
+    """The folder of a project in which one stands; '' for its top, and outside."""
+    from treeline.ingest.source import readable
+
+    here = Path.cwd().resolve()
+    return readable(str(here.relative_to(root))) if root and here != root and here.is_relative_to(root) else ""
 
 
 def target_settings(engine: str | None, name: str) -> Settings:

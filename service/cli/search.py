@@ -26,6 +26,7 @@ from treeline.service.cli.options import (
     complete_filter,
     echo,
     filter_options,
+    folder_in,
     how_to_index,
     index_options,
     is_named,
@@ -112,11 +113,13 @@ def search(
     everything else), -word to exclude, and exact text in quotes. A long text, such as an issue or a log, is read from
     standard input: treeline < issue.md. Exits with 0 if something was found, 1 if not, 2 after an error.
     """
+    from treeline.ingest.source import readable
+
     if everywhere and name:
         raise InputError("--global and --name cannot be combined")
     listing = Listing.take(switches)
     settings = settings_for(engine, name)
-    query = Query.of(" ".join(words) if words else piped_text(settings.max_query_length), switches, settings)
+    query = Query.of(readable(" ".join(words)) if words else piped_text(settings.max_query_length), switches, settings)
     explain = bool(switches["explain"])
     to_a_program = not (is_for_a_person() or everywhere or as_json or explain or full or switches["k"])
     if listing or (to_a_program and is_exact(query.text)):
@@ -131,6 +134,7 @@ def search(
         with pager(wanted=not (no_pager or as_json)):
             return show_found(answer, info, IndexFiles(), lambda: None, explain=explain, full=full, as_json=as_json)
     searcher, root = target_searcher(engine, name, None if wait else query)
+    query = replace(query, folder=folder_in(root))
     with closing(searcher):
 
         def clusters() -> CorpusClusters | None:

@@ -320,6 +320,34 @@ def test_tests_are_indexed_and_come_after_code(folder: Path) -> None:
     assert set(answer("total_price", "--tests", "-k", "9")[1]) <= {"test_0", "test_1", "test_2", "test_cart.py"}
 
 
+def test_paths_are_relative_to_where_one_stands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("shop/inner/coupon.py", "docs/total.py", "shop/docs/total.py"):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text("def total_of_coupons(coupons):\n    return sum(coupons)\n")
+    (folder / os.fsdecode(b"caf\xe9.py")).write_text("def total_of_coffee(cups):\n    return sum(cups)\n")
+
+    def paths(*question: str) -> set[str]:
+        _, said = ask("total", "-k", "20", *question, "--json")
+        return {one["path"] for one in orjson.loads(said.stdout)["results"]}
+
+    assert paths(os.fsdecode(b"path:caf\xe9")) == {"caf\\xe9.py"}
+    assert paths("--path", ".") == paths()
+    monkeypatch.chdir(folder / "shop")
+    assert all(path.startswith("shop/") for path in paths("--path", "."))
+    assert paths("path:inner/") == paths("path:./inner") == {"shop/inner/coupon.py"}
+    assert paths("--path", "../docs") == {"docs/total.py"}
+    assert paths("path:docs/") == {"shop/docs/total.py"}
+    assert "shop/docs/total.py" not in paths("-path:docs/") >= {"docs/total.py"}
+    with pytest.raises(InputError, match="outside of the project"):
+        ask("total", "--path", "../..")
+
+
+def test_the_home_folder_is_no_project_unasked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    with pytest.raises(InputError, match="is your home folder"):
+        ask("total price")
+
+
 def test_values_of_filters_are_completed_in_the_question_and_as_options(folder: Path) -> None:
     ask("search", "total", "-k", "1")
     (folder / "docs").mkdir()
