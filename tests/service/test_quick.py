@@ -14,6 +14,8 @@ from tests.ingest.loading import functions, project
 from tests.waiting import until
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.project import _lock, _open, find_project, progress_file, refresh
+from treeline.ingest.quick import choose
+from treeline.ingest.sources.folder import Folder
 from treeline.search.settings import from_environment
 from treeline.service import quick
 from treeline.service.cli import cli
@@ -153,10 +155,8 @@ def test_an_index_of_another_version_is_none(home: Path, monkeypatch: pytest.Mon
 
 
 def test_a_file_that_goes_while_it_is_looked_at_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = quick.choose
-
-    def choose_and_remove(*arguments: Any) -> Any:
-        few = choose(*arguments)
+    def choose_and_remove(*arguments: Any) -> Folder:
+        few: Folder = choose(*arguments)
         for path in few.listing.files:
             (few.root / path).unlink()
         return few
