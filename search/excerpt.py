@@ -53,8 +53,8 @@ def excerpt(plan: Plan, needle: Needle, unit: Function, text: str, first: int) -
     matches = lines_at(text, places, first)
     start, end = places[0]
     around = lines_at(text, [(start, min(end, start + 1))], first, before=1, after=1)
-    shown = {line.number: line for line in (*around, *matches[:MATCHES_SHOWN]) if line.spans or line.text.strip()}
-    return Excerpt(tuple(shown[number] for number in sorted(shown)), tuple(matches), len(places))
+    rows = {line.number: line for line in (*around, *matches[:MATCHES_SHOWN]) if line.spans or line.text.strip()}
+    return Excerpt(tuple(rows[number] for number in sorted(rows)), tuple(matches), len(places))
 
 
 def is_called(unit: Function, symbols: Sequence[str]) -> bool:

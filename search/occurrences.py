@@ -24,7 +24,6 @@ Finder = Callable[[str], Iterable[Match]]
 
 # For one file. Some expressions take exponential time, and a list of all occurrences must come to an end.
 FILE_SECONDS = 5.0
-NEWLINE = re.compile("\n")
 ASCII_RUN = re.compile(r"[\x21-\x7e]+")
 
 
@@ -57,8 +56,7 @@ class Needle:
         folded_literals: list[bytes] = []
         for phrase in phrases:
             cased = phrase != phrase.lower() and not ignore_case
-            pattern = re.compile(r"\s+".join(map(re.escape, phrase.split())), 0 if cased else re.IGNORECASE)
-            finders.append(pattern.finditer)
+            finders.append(_finder(phrase, cased=cased))
             (literals if cased else folded_literals).extend(_ascii(phrase if cased else phrase.lower()))
         if regex:
             compiled = compile_pattern(regex, cased=is_cased(regex) and not ignore_case)
@@ -82,6 +80,20 @@ class Needle:
                 return []
             every += places
         return sorted(set(every)) if len(self.finders) > 1 else every
+
+
+def _finder(phrase: str, *, cased: bool) -> Finder:
+    """Finds a phrase with any whitespace where it has some. `re` is slow where case does not count."""
+    pattern = re.compile(r"\s+".join(map(re.escape, (phrase if cased else phrase.lower()).split())))
+    if cased:
+        return pattern.finditer
+    in_any_case = re.compile(pattern.pattern, re.IGNORECASE)
+
+    def find(text: str) -> Iterator[Match]:
+        small = text.lower()  # a letter or two of Unicode get longer
+        return pattern.finditer(small) if len(small) == len(text) else in_any_case.finditer(text)
+
+    return find
 
 
 def _ascii(text: str) -> list[bytes]:
@@ -109,20 +121,41 @@ def _places(finder: Finder, text: str) -> Iterator[Span]:
 
 
 def lines_at(text: str, places: Iterable[Span], first: int = 1, *, before: int = 0, after: int = 0) -> list[Line]:
-    """The lines that have these places, with as many around each; the text's own first line is number `first`."""
-    starts = [0, *(match.end() for match in NEWLINE.finditer(text))]
-    if starts[-1] == len(text) > 0:
-        starts.pop()
-    ends = [start - 1 for start in starts[1:]] + [len(text) - text.endswith("\n")]
+    """The lines that have these places, in order, with as many around each; the text begins with line `first`."""
+    bounds: dict[int, Span] = {}
     marks: dict[int, list[Span]] = {}
+    number, at = first, 0
     for begin, end in places:
-        at = bisect_right(starts, begin) - 1
-        while True:
-            marks.setdefault(at, []).append(
-                (begin - starts[at] if begin > starts[at] else 0, min(end, ends[at]) - starts[at])
-            )
-            at += 1
-            if at >= len(starts) or starts[at] >= end:
+        start = text.rfind("\n", 0, begin) + 1
+        if start == len(text) > 0:  # behind the last line
+            continue
+        number, at = number + text.count("\n", at, start), start
+        for row, (left, right) in enumerate(_lines_from(text, start), number):
+            if left >= end and row > number:
                 break
-    rows = sorted({row for at in marks for row in range(max(0, at - before), min(len(starts), at + after + 1))})
-    return [Line(first + at, text[starts[at] : ends[at]].rstrip("\r"), tuple(marks.get(at, ()))) for at in rows]
+            bounds[row] = left, right
+            marks.setdefault(row, []).append((max(begin, left) - left, min(end, right) - left))
+    if before or after:
+        for row, (left, right) in list(bounds.items()):
+            bounds |= zip(range(row - 1, row - 1 - before, -1), _lines_before(text, left), strict=False)
+            bounds |= zip(range(row + 1, row + 1 + after), _lines_from(text, right + 1), strict=False)
+    return [
+        Line(row, text[left:right].rstrip("\r"), tuple(marks.get(row, ())))
+        for row, (left, right) in sorted(bounds.items())
+    ]
+
+
+def _lines_from(text: str, start: int) -> Iterator[Span]:
+    """The bounds of the line that begins there, and of those after it."""
+    while start < len(text) or start == 0:
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield start, end
+        start = end + 1
+
+
+def _lines_before(text: str, start: int) -> Iterator[Span]:
+    """The bounds of the line before the one that begins there, and of those before it."""
+    while start > 0:
+        end, start = start - 1, text.rfind("\n", 0, start - 1) + 1
+        yield start, end
