@@ -58,7 +58,10 @@ class Switches(TypedDict, total=False):
     language: str
     repo: str
     path: str
+    file: str
+    ext: str
     kind: str
+    role: str
     partition: str
     expand: bool
     callees: bool
