@@ -36,6 +36,7 @@ from treeline.search.settings import Settings, open_store
 if TYPE_CHECKING:
     from treeline.engine.texts import FileTexts
     from treeline.graph.callgraph import CallGraph
+    from treeline.graph.history import History
 
 log = logging.getLogger(__name__)
 
@@ -320,6 +321,11 @@ class LiveSearcher(Generations):
     def graph(self) -> CallGraph | None:
         with self.searcher() as current:
             return current.graph
+
+    @property
+    def history(self) -> History | None:
+        with self.searcher() as current:
+            return current.history
 
 
 class Readiness(Probe[IndexInfo]):
