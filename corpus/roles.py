@@ -94,6 +94,7 @@ FILE = re.compile("|".join(f"(?P<{role}>{'|'.join(marks.files)})" for role, mark
 DOCS = NAMES.index("docs")
 
 
+@lru_cache(maxsize=50_000)
 def role_of(path: str) -> str:
     """The role of the file with this path: one of `NAMES`."""
     folder, _, name = path.rpartition("/")

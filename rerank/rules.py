@@ -407,9 +407,7 @@ RULES = (
     Rule("home", 1.5, home, "its repository defines names in the query", scope="files"),
     Rule("history", 0.4, history, "changed by commits about the same", scope="files", detail=commit),
     Rule("length", 0.05, length, "a long file", "a short file", "files"),
-    Rule(
-        "tests", -1.2, test, "a test, example, vendored or generated code", scope="files"
-    ),  # .5: six repositories −.016
+    Rule("tests", -0.5, test, "a test, example, vendored or generated code", scope="files"),
     Rule("changelogs", -1.0, role("changelogs"), "a list of changes", scope="files"),  # mentions all, explains nothing
     Rule("documents", -0.3, role("documents"), "a document", scope="files"),  # code that answers as well goes first
     Rule("index-files", -0.15, role("index-files"), "a file that re-exports others", scope="files"),

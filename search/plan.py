@@ -20,8 +20,8 @@ from treeline.engine.patterns import as_in_shell
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import Direction
 from treeline.graph.references import Relation
-from treeline.rerank.evidence import INTERCHANGEABLE, LANGUAGES, WORDS, NamedLanguage, named_language
-from treeline.rerank.fusion import QueryTraits, fusion
+from treeline.rerank.evidence import ASKED_FOR, INTERCHANGEABLE, LANGUAGES, WORDS, NamedLanguage, named_language
+from treeline.rerank.fusion import KINDS_IN_WORDS, QueryTraits, fusion
 from treeline.search.executor import Run
 from treeline.search.issue import Issue, read_issue
 from treeline.search.query import (
@@ -160,6 +160,12 @@ class Plan:
             return self.issue.title
         rest = VERBATIM.sub(" ", self.corrections.text).strip() if self.phrases else ""
         return rest if WORD.search(rest) else self.corrections.text
+
+    @property
+    def code_first(self) -> bool:
+        """Whether tests and vendored code come after other code whatever words they have."""
+        in_words = self.route.kind in (*KINDS_IN_WORDS, "issue")
+        return in_words and not self.filters.role and not ASKED_FOR.search(self.text)
 
     @property
     def has_requirements(self) -> bool:

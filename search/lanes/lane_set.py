@@ -8,12 +8,15 @@ from functools import cached_property, partial
 from pathlib import Path
 from unicodedata import normalize
 
+import numpy as np
+
 from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
+from treeline.corpus.roles import role_of
 from treeline.encoder.protocol import Encoder, unit
-from treeline.engine.hits import Hits, distinct
+from treeline.engine.hits import NO_ROWS, Hits, distinct
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import CallGraph
 from treeline.graph.history import History
@@ -37,7 +40,7 @@ from treeline.search.lanes.issue import (
     places_lane,
 )
 from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
-from treeline.search.lanes.words import CHUNKS, KeywordList, PhraseList, exact_lane, keyword_lane
+from treeline.search.lanes.words import CHUNKS, ENOUGH, KeywordList, PhraseList, exact_lane, keyword_lane
 from treeline.search.location import Locations, innermost
 from treeline.search.plan import (
     DEFINITIONS,
@@ -64,6 +67,10 @@ WEAK_MATCH = "weak match: nothing here seems to be about this; what follows is t
 WEAK_MARGIN, FEWEST_WORDS = -0.15, 2
 WITHOUT_IT = "; without the quotes, what has some of its words is found"
 
+# Factor on the depth of a lane whose tests are put after other code, and the roles that are.
+BESIDE_TESTS = 2
+BEHIND = frozenset({"test", "vendored"})
+
 Lane = Callable[[], RankedList]
 
 
@@ -86,10 +93,11 @@ class LaneSet:
 
     def make(self, plan: Plan) -> dict[str, Lane]:
         """The plan's lanes by name; an index with several encoders has a dense lane for each."""
+        depth = BESIDE_TESTS * plan.depth if plan.code_first else plan.depth
         lanes: dict[str, Lane] = {}
         for name in plan.lanes:
             if name == KEYWORD and plan.issue:
-                lanes[name] = partial(issue_keyword_lane, self._engine, plan.issue, plan.depth, plan.filters)
+                lanes[name] = partial(issue_keyword_lane, self._engine, plan.issue, depth, plan.filters)
             elif name == DEFINITIONS and plan.issue:
                 lanes[name] = partial(definitions_lane, self._engine, plan.issue, plan.filters)
             elif name == PLACES and plan.issue:
@@ -102,12 +110,12 @@ class LaneSet:
                     keyword_lane,
                     self._engine,
                     plan.language.rest,  # functions do not mention the language they are written in
-                    plan.depth,
+                    depth,
                     plan.filters,
                     with_feedback=plan.query.expand,
                 )
             elif name == DENSE:
-                lanes |= self._dense(plan)
+                lanes |= self._dense(plan, depth)
             elif name == GRAPH:
                 lanes[name] = lambda: graph_lane(
                     self._engine, self._graph_for(plan), plan.route, plan.text, plan.depth, plan.filters
@@ -122,6 +130,9 @@ class LaneSet:
                 lanes[name] = partial(self._tfidf, plan.text, plan.depth, plan.filters)
             else:
                 raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
+        if plan.code_first:
+            deeper = {name: lane for name, lane in lanes.items() if base(name) in (KEYWORD, DENSE)}
+            lanes |= {name: partial(with_code_first, lane, plan.depth) for name, lane in deeper.items()}
         return lanes
 
     def _graph_for(self, plan: Plan) -> CallGraph | None:
@@ -147,7 +158,7 @@ class LaneSet:
         is_call = not plan.route.asks_for_uses
         return partial(text_calls_lane, self._engine, symbol, plan.depth, plan.filters, is_call=is_call)
 
-    def _dense(self, plan: Plan) -> dict[str, Lane]:
+    def _dense(self, plan: Plan, depth: int) -> dict[str, Lane]:
         info = self._engine.info
         if not info.encoders:
             raise InputError(f"the index {info.name!r} has no vectors", "use keyword mode, or index it again")
@@ -158,13 +169,31 @@ class LaneSet:
                 self._engine,
                 self._encoders[spec.name],
                 plan.issue.texts if plan.issue else [plan.text],
-                plan.depth,
+                depth,
                 plan.filters,
                 index_name=spec.name,
                 lane=name,
             )
             for name, spec in zip(names, info.encoders, strict=True)
         }
+
+
+def with_code_first(lane: Lane, depth: int) -> RankedList:
+    """The lane's best `depth` that are neither tests nor vendored, as if there were no others, then as many that are.
+
+    Where little but tests has the words, they keep their places.
+    """
+    ranking = lane()
+    hits = Hits.of(ranking.hits)
+    roles = [role_of(path) in BEHIND for path in hits.table.parts("path", hits.rows)]
+    code, behind = (np.flatnonzero(np.equal(roles, side))[:depth] for side in (False, True))
+    if len(code) < ENOUGH:
+        code, behind = np.arange(min(depth, len(hits))), NO_ROWS
+    order = np.concatenate([code, behind])
+    scores = hits.scores[order]
+    scores[len(code) :] = np.minimum(scores[len(code) :], scores[: len(code)].min(initial=np.inf))
+    stages = [ranking.stages[at] for at in order.tolist()] if ranking.stages else ranking.stages
+    return replace(ranking, hits=hits.at(order).with_scores(scores), stages=stages)
 
 
 def path_lane(engine: Engine, locations: Locations | None, plan: Plan) -> RankedList:
