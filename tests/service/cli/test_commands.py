@@ -11,7 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elasticsearch import Elasticsearch
@@ -470,8 +472,9 @@ def test_a_narrow_terminal_gets_no_line_that_is_too_long(home: Path, width: str)
 def test_an_interrupted_question_ends_with_130(home: Path, arguments: list[str]) -> None:
     environment = os.environ | {"TREELINE_HOME": str(home), "TREELINE_INDEX": "default"}
     command = [sys.executable, "-m", "treeline.service.cli", *arguments]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, text=True, cwd=ROOT, **pipes) as asking:  # type: ignore[call-overload]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # in a background job it is ignored
+    with subprocess.Popen(command, env=environment, text=True, cwd=ROOT, **pipes) as asking:
         waiting = Path(f"/proc/{asking.pid}/wchan")
         patience = time.monotonic() + 120
         while "pipe" not in waiting.read_text():  # it reads the question

@@ -174,7 +174,6 @@ def test_an_unknown_name_is_one_line_with_names_like_it(home: Path, command: str
     assert "near it: Writer.close" in only_line(treeline(home, command, "Writr.close"))
     a_class = only_line(treeline(home, command, "Reader"))
     assert "'Reader' is a class in reading.py, no function (name one of its functions: Reader.name)" in a_class
-    twice = treeline(home, command, "read_json", "--path", "reading", "--path", "writing")
-    assert "--path given more than once" in only_line(twice)
+    assert treeline(home, command, "read_json", "--path", "reading", "--path", "writing").returncode == 0
     elsewhere = treeline(home, command, "read_json", "--path", "writing")
     assert "nothing is called 'read_json' in writing" in only_line(elsewhere)
