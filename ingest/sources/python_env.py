@@ -7,6 +7,7 @@ import re
 import sysconfig
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
@@ -30,6 +31,7 @@ SEPARATORS = re.compile(r"[-_.]+")
 
 
 def open_python_env(options: ReadOptions) -> UnitList:
+    options = replace(options, include_tests=bool(options.include_tests))  # those of packages that are only used
     left_out: Counter[str] = Counter()
     units = [*_standard_library(options, left_out)]
     for name, package in sorted(_packages(options, left_out).items()):
@@ -101,11 +103,9 @@ def _sources(package: Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
             yield path, Path(str(package.locate_file(file)))
 
 
-NO_TESTS = ReadOptions(include_tests=False)  # of a package that is only used, unless they are asked for
-
-
 def _source_bytes(package: Distribution) -> int:
-    return sum(_size(file) for path, file in _sources(package) if not reason_by_name(str(path), NO_TESTS))
+    no_tests = ReadOptions(include_tests=False)
+    return sum(_size(file) for path, file in _sources(package) if not reason_by_name(str(path), no_tests))
 
 
 def _size(file: Path) -> int:
@@ -117,7 +117,7 @@ def _size(file: Path) -> int:
 
 def _of_package(name: str, package: Distribution, options: ReadOptions, left_out: Counter[str]) -> Iterator[Unit]:
     for path, file in sorted(_sources(package)):
-        reason = "" if options.include_tests else reason_by_name(str(path), NO_TESTS)
+        reason = "" if options.include_tests else reason_by_name(str(path), options)
         if reason:
             left_out[reason] += 1
         elif file.exists():
