@@ -104,6 +104,6 @@ def test_the_command_prints_solutions_against_the_fused_order(tmp_path: Path) ->
     )
     assert done.exit_code == 0
     assert "distinct solutions@10" in done.output and "diversity 0" in done.output and "NDCG@10" in done.output
-    assert "1 queries" in done.output
+    assert "1 questions" in " ".join(done.output.split())
     with pytest.raises(InputError, match="no name in index x has 10 documented answers in 4 repositories"):
         alternatives.dataset([], 10, 1, "index x")

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+import treeline
 from treeline.search.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -75,8 +75,7 @@ def test_git_never_takes_the_real_env_file() -> None:
 def test_images_are_pinned_and_of_one_stack_version(name: str) -> None:
     image = services[name]["image"]
     if name in OURS:
-        version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-        assert (services[name]["build"]["context"], image) == (".", f"treeline:{version}")
+        assert (services[name]["build"]["context"], image) == (".", f"treeline:{treeline.__version__}")
     else:
         assert image.endswith(":${STACK_VERSION:-8.19.21}"), image
         assert example["STACK_VERSION"] == "8.19.21"

@@ -207,4 +207,4 @@ def test_evaluation_stands_on_search_and_takes_only_options_from_the_command_lin
         for file in folder.rglob("*.py")
         for found in re.findall(r"from (treeline\.service[\w.]*) import", file.read_text(encoding="utf-8"))
     }
-    assert imported <= {"treeline.service.cli.lazy", "treeline.service.cli.options"}
+    assert imported <= {"treeline.service.cli.lazy", "treeline.service.cli.options", "treeline.service.quick"}
