@@ -76,7 +76,7 @@ def test_the_installed_command_works_in_a_folder_with_packages_of_the_same_names
         (project / name).mkdir(parents=True)
         (project / name / "__init__.py").write_text('def tame_llamas():\n    """Calm a herd."""\n    return 1\n')
     port = free_port()
-    environment = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    environment = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "user")}
     treeline = str(serving / "treeline")
     found = subprocess.run([treeline, "calm a herd"], cwd=project, env=environment, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
@@ -110,7 +110,7 @@ def test_the_extra_deep_brings_the_models(
     models = built(ROOT / "models", tmp_path_factory.mktemp("models"))
     scripts = environment(tmp_path_factory.mktemp("deep"), f"{wheel}[deep]", str(models))
     (tmp_path / "herd.py").write_text('def tame():\n    """Calm a herd."""\n    return 1\n', encoding="utf-8")
-    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "user")}
     for arguments, said in (
         (["calm a herd", "--quality", "best"], "tame"),
         (["index", ".", "--encoder", "deep"], "deep"),
@@ -131,7 +131,7 @@ def test_a_terminal_needs_no_extra_and_little_room(terminal: Path, tmp_path: Pat
     for number in range(60):  # enough for clusters
         text = f'def tame_{number}():\n    """Calm herd number {number}."""\n    return {number}\n'
         (tmp_path / f"herd_{number}.py").write_text(text, encoding="utf-8")
-    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "user")}
     for arguments in (
         ["calm herd number 7"],
         ["index", str(tmp_path), "--name", "herds"],
@@ -174,7 +174,7 @@ def test_a_terminal_needs_no_extra_and_little_room(terminal: Path, tmp_path: Pat
     ],
 )
 def test_what_needs_an_extra_says_which(terminal: Path, tmp_path: Path, arguments: str, extra: str) -> None:
-    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    home = {"PATH": os.environ["PATH"], "TREELINE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "user")}
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "train.parquet").write_bytes(b"PAR1")
     (tmp_path / "words.py").write_text("def words():\n    return 1\n", encoding="utf-8")
