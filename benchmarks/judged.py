@@ -24,20 +24,25 @@ from treeline.eval.harness import (
     output_options,
 )
 from treeline.eval.metrics import count_distinct, deduplicate, ndcg, reciprocal_rank
+from treeline.eval.sets.codesearchnet import ANNOTATIONS, read_judgements, read_queries
+from treeline.eval.sets.codesearchnet import QUERIES as OFFICIAL
 from treeline.search.live import open_searcher
 from treeline.service.cli import main
 from treeline.service.cli.options import index_options
 
 QUERIES = Path(__file__).parent / "data" / "judged_queries.jsonl"
+MORE_GRADES = Path(__file__).parent / "data" / "annotated_grades.jsonl"
 GRADES = (0, 1, 2, 3)  # not asked for, related, does it in a special setting, exactly that
 DOES_IT = 2
 FIRST = 10
 
 METRICS = (
     Metric("ndcg_10", "NDCG@10"),
+    Metric("ndcg_5", "NDCG@5"),
     Metric("mrr", "MRR"),
     Metric("precision_5", "P@5"),
     Metric("judged_10", "judged@10"),
+    Metric("judged_5", "judged@5"),
     Metric("repositories_10", "repositories@10", share=False),
 )
 
@@ -47,7 +52,7 @@ class JudgedQuestion:
     """A question and the grade of each judged URL."""
 
     query: str
-    grades: Mapping[str, int]
+    grades: Mapping[str, float]
 
 
 def read(path: Path = QUERIES) -> list[JudgedQuestion]:
@@ -59,7 +64,17 @@ def _question(row: Any) -> JudgedQuestion:
     return JudgedQuestion(row["query"], {url: int(grade) for url, grade in dict(row["grades"]).items()})
 
 
-def dataset(questions: Sequence[JudgedQuestion], indexed: Callable[[str], bool], pool: str) -> DataSet:
+def read_annotated(folder: Path) -> list[JudgedQuestion]:
+    """CodeSearchNet's 99 queries: the mean of the annotators, and the grades of what no annotator saw."""
+    more = dict(read_jsonl(MORE_GRADES, lambda row: (row["number"], row["grades"]), "grades", "grades"))
+    annotations = read_judgements(folder / ANNOTATIONS)["python"]
+    queries = enumerate(read_queries(folder / OFFICIAL), start=1)
+    return [JudgedQuestion(query, annotations.get(query, {}) | more.get(number, {})) for number, query in queries]
+
+
+def dataset(
+    questions: Sequence[JudgedQuestion], indexed: Callable[[str], bool], pool: str, name: str = "judged"
+) -> DataSet:
     """The questions that have an answer in the index; judgements of missing functions are dropped."""
     cases = []
     for number, question in enumerate(questions, start=1):
@@ -71,7 +86,7 @@ def dataset(questions: Sequence[JudgedQuestion], indexed: Callable[[str], bool],
             f"none of the {len(questions)} questions has an answer in this index", "index CodeSearchNet's data"
         )
     return DataSet(
-        name="judged",
+        name=name,
         about="questions whose first answers were judged",
         cases=cases,
         metrics=METRICS,
@@ -94,9 +109,11 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
     first = deduplicate(urls)[:FIRST]
     return {
         "ndcg_10": ndcg(urls, case.relevance, FIRST, gain="exponential"),
+        "ndcg_5": ndcg(urls, case.relevance, 5, gain="exponential"),
         "mrr": reciprocal_rank(urls, doing_it),
         "precision_5": len(doing_it.intersection(first[:5])) / 5,
         "judged_10": sum(url in case.relevance for url in first) / max(len(first), 1),
+        "judged_5": sum(url in case.relevance for url in first[:5]) / max(len(first[:5]), 1),
         "repositories_10": count_distinct([results.address.repo for results in hits]),
     }
 
@@ -104,14 +121,18 @@ def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
 @click.command
 @index_options
 @click.option("--questions", metavar="FILE", default="", help="Another file of judged questions.")
+@click.option("--annotated", metavar="FOLDER", default="", help="The 99 queries, from CodeSearchNet's folder.")
 @choice_options
 @output_options
-def command(engine: str | None, name: str, questions: str, compare: bool, ablate: bool, output: Output) -> None:
+def command(
+    engine: str | None, name: str, questions: str, annotated: str, compare: bool, ablate: bool, output: Output
+) -> None:
     """Questions whose first answers were judged, with NDCG@10."""
-    queries = read(Path(questions) if questions else QUERIES)
+    queries = read_annotated(Path(annotated)) if annotated else read(Path(questions) if questions else QUERIES)
     with closing(open_searcher(evaluation_settings(engine, name))) as searcher:
         urls = {address.url for _, address in searcher.engine.addresses()}
-        data = dataset(queries, urls.__contains__, f"index {searcher.info.name}")
+        kind = "judged-annotated" if annotated else "judged"
+        data = dataset(queries, urls.__contains__, f"index {searcher.info.name}", kind)
         document = compare_variants(data, searcher, compare, ablate, output.console)
     finish(document, output)
 

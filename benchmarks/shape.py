@@ -17,7 +17,7 @@ import click
 from treeline.corpus import analysis
 from treeline.corpus.analysis import STOP_WORDS
 from treeline.corpus.errors import InputError
-from treeline.corpus.function import Function
+from treeline.corpus.function import FUNCTION_KINDS, Function
 from treeline.encoder.static import identifier_parts
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Metric
@@ -63,7 +63,6 @@ LEAST_NAMES = 4  # functions whose name has the topic
 MOST_ANSWERS = 5
 MOST_SHARE = 0.5  # of the functions with the topic: more, and the topic alone is enough
 MOST = 40  # questions for a shape
-FUNCTIONS = frozenset({"function", "method"})
 
 METRICS = (Metric("mrr", "MRR"), Metric("ndcg_10", "NDCG@10"), Metric("hit_1", "hit@1"), Metric("hit_10", "hit@10"))
 
@@ -84,7 +83,7 @@ def read(sources: Iterable[Source]) -> tuple[list[Function], dict[str, str]]:
         for unit in source.units():
             for chunk in unit.chunks():
                 facts = chunk.parse()
-                functions += [one for one in facts.functions if one.kind in FUNCTIONS]
+                functions += [one for one in facts.functions if one.kind in FUNCTION_KINDS]
                 shapes.update(facts.shapes)
     return functions, shapes
 

@@ -86,6 +86,18 @@ def test_every_judged_question_has_known_grades_and_most_a_right_answer() -> Non
     assert not of_web & {essence(question.query) for question in questions}
 
 
+def test_grades_of_what_no_annotator_saw_join_the_annotations(tmp_path: Path) -> None:
+    (tmp_path / "queries.csv").write_text("query\n" + "".join(f"query {number}\n" for number in range(1, 100)))
+    header = "Language,Query,GitHubUrl,Relevance,Notes\n"
+    (tmp_path / "annotationStore.csv").write_text(
+        f"{header}Python,query 1,u,3,\nPython,query 1,u,2,\nGo,query 1,v,3,\n"
+    )
+    first, *others = judged.read_annotated(tmp_path)
+    assert (first.query, first.grades["u"], "v" in first.grades) == ("query 1", 2.5, False)
+    assert sum(len(one.grades) for one in (first, *others)) == 521
+    assert {grade for one in others for grade in one.grades.values()} == set(GRADES)
+
+
 def test_a_mistyped_question_differs_in_one_word_and_is_the_same_every_time() -> None:
     questions = web.read()
     slipped = web.misspell(questions)
