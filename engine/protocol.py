@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
-from uuid import uuid4
 
 from treeline.corpus.errors import EncoderMismatch
 from treeline.corpus.frozen import frozen
@@ -133,7 +133,7 @@ class IndexInfo:
 
 def new_token() -> str:
     """For `IndexInfo.token`."""
-    return uuid4().hex
+    return os.urandom(16).hex()
 
 
 class Engine(Protocol):

@@ -179,9 +179,8 @@ def _clusters(view: Engine, changes: Changes, addresses: _AllAddresses) -> bytes
         clusters = corpus_clusters.update(before, new_ids, _vectors(view, new_ids), changes.old_ids)
         if clusters is not None:
             return clusters
-    pairs = addresses()
-    ids = [id_ for id_, _ in pairs]
-    return corpus_clusters.build(ids, _vectors(view, ids), [address.func_name for _, address in pairs])
+    ids = [id_ for id_, _ in addresses()]
+    return corpus_clusters.build(ids, _vectors(view, ids))
 
 
 def _vectors(view: Engine, ids: Sequence[str]) -> Vectors:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from treeline.ingest.source import Problem, Progress
 from treeline.ingest.state import Entry, Manifest, State, row_ids
 from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders
 
+if TYPE_CHECKING:
+    from treeline.encoder.static import StaticEncoder
+
 
 class Ledger:
     """Accounts for every unit of a load. A repeated id is a duplicate."""
@@ -46,9 +49,9 @@ class Ledger:
         """Note units of another source; they are not counted."""
         self._seen.update(row_ids(entry.records))
 
-    def keep(self, entry: Entry) -> None:
-        """Count the functions of an unchanged file."""
-        ids = row_ids(entry.records)
+    def keep(self, entries: Iterable[Entry]) -> None:
+        """Count the functions of unchanged files."""
+        ids = row_ids(b"".join(entry.records for entry in entries))
         before = len(self._seen)
         self._seen.update(ids)
         new = len(self._seen) - before
@@ -91,9 +94,10 @@ class Start:
     before: Manifest
     encoders: dict[str, Encoder]
 
-    def light_encoders(self) -> dict[str, Encoder]:
+    def light_encoders(self) -> dict[str, StaticEncoder]:
         """The encoders that every worker can load; any other uses all cores and much memory."""
-        return {name: encoder for name, encoder in self.encoders.items() if is_light(name)}
+        light = {name: encoder for name, encoder in self.encoders.items() if is_light(name)}
+        return cast("dict[str, StaticEncoder]", light)
 
     def check_removable(self, name: str, sources: Sequence[str]) -> None:
         """Raise unless the index has the sources to be removed."""
@@ -346,7 +350,7 @@ class Generation:
         writer, book = self._begin()
         self._mid_write = True
         self._leave_out_refused(after)
-        had, has = before.all_ids(), after.all_ids()
+        new_ids, gone_ids, has = after.difference(before)
         if not has and not may_empty and self._functions_now():
             writer.abandon()
             book.remove()
@@ -354,11 +358,11 @@ class Generation:
                 f"index {self._name!r} would become empty, so it stays as it was: nothing was found to index",
                 "check that the sources still exist; `treeline status --drop` removes an index",
             )
-        old_ids = had.union(self._recovery.written_ids()) - has
-        self.removed = len(had - has)
+        old_ids = gone_ids | (self._recovery.written_ids() - has)
+        self.removed = len(gone_ids)
         with clock("artifacts"):
             repos = self._state.replace(after, book.facts(after))
-            changes = artifacts.Changes(self._previous, _hex(has - had), _hex(had - has), self._state, repos)
+            changes = artifacts.Changes(self._previous, _hex(new_ids), _hex(gone_ids), self._state, repos)
             build_artifacts = make_artifacts(changes, workers, progress)
         with clock("write"):
             if old_ids:
@@ -366,7 +370,9 @@ class Generation:
             self._checkpoint()
         with clock("artifacts"):
             writer.put_artifact(state.ARTIFACT, self._state.dump())
-            for name, data in texts.update(self._previous, book.texts(after), after.entries):
+            for name, data in texts.update(
+                self._previous, book.texts(after), before.entries.keys() - after.entries.keys()
+            ):
                 writer.put_artifact(name, data)
             for name, data in build_artifacts(writer.preview):
                 writer.put_artifact(name, data)

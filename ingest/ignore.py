@@ -118,18 +118,23 @@ def is_generated(source: bytes) -> bool:
     return len(source) > 20_000 and len(source) > MAX_MEAN_LINE * (source.count(b"\n") + 1)
 
 
+ANYWHERE = re.compile(r"^(?:\*\*/)+(?=[^/]+$)")  # before a name it says nothing
+
+
 class _Pattern:
     """One line of an ignore file."""
 
-    __slots__ = ("anchored", "folders_only", "negated", "segments", "top")
+    __slots__ = ("anchored", "depth", "folders_only", "negated", "segments", "top")
 
     def __init__(self, line: str) -> None:
         self.negated = line.startswith("!")
         line = line[1:] if self.negated else line
         self.folders_only = line.endswith("/")
-        line = line.rstrip("/")
+        line = ANYWHERE.sub("", line.rstrip("/"))
         self.anchored = "/" in line
         self.segments = tuple(map(_segment, line.lstrip("/").split("/")))
+        self.depth = 0 if None in self.segments else len(self.segments)
+        """The parts of every path it matches, if they are as many."""
         first = self.segments[0]
         self.top = first if self.anchored and isinstance(first, str) else ""
         """The folder or file that every path it matches begins with."""
@@ -137,6 +142,8 @@ class _Pattern:
     def match(self, parts: Sequence[str]) -> bool:
         if not self.anchored:
             return _matches(self.segments[0], parts[-1])
+        if self.depth and self.depth != len(parts):
+            return False
         # `*` within a segment never backtracks (see `_segment`), and neither does `**` here: the last one that was
         # met takes one more folder when what follows it does not fit. So a match costs at most patterns × parts.
         segments, position, part = self.segments, 0, 0

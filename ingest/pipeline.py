@@ -31,7 +31,7 @@ from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.journal import fingerprint
 from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
-from treeline.ingest.state import Manifest, entry_key, save_skipped, totals
+from treeline.ingest.state import Entry, Manifest, entry_key, save_skipped, totals
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, peak_memory_kb, processors
 
 
@@ -108,8 +108,20 @@ class Reader:
     units: Counter[str] = field(default_factory=Counter)
     batch_bytes: int = BATCH_BYTES
     _repeats: Counter[str] = field(default_factory=Counter)
+    _unchanged: list[Entry] = field(default_factory=list)
 
     def batches(self) -> Iterator[list[Task]]:
+        """The batches to read. Whoever takes one can rely on the ledger to have all files before it."""
+        for items in self._batches():
+            self._account()
+            yield items
+        self._account()
+
+    def _account(self) -> None:
+        self.generation.ledger.keep(self._unchanged)
+        self._unchanged.clear()
+
+    def _batches(self) -> Iterator[list[Task]]:
         items: list[Task] = []
         size = 0
         for source in self.sources:
@@ -132,13 +144,14 @@ class Reader:
             again = f"{unit.key} ({self._repeats[key] + 1})"
             key, unit = entry_key(source, again), Unreadable(again, "another one of the source has the same name")
         self.keys.add(key)
-        with self.clock("read"):
-            digest = unit.digest
+        start = time.perf_counter()
+        digest = unit.digest
+        self.clock.add("read", time.perf_counter() - start)
         known = self.generation.knows(self.before.entries.get(key), key, digest)
         if known is not None and known.digest == digest:
             self.units["unchanged"] += 1
             self.advance(unit.size)
-            self.generation.ledger.keep(known)
+            self._unchanged.append(known)
             self.notice(known.problems)
             self.after.entries[key] = known
             return

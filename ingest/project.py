@@ -7,25 +7,20 @@ file for each project, which is also the lock that keeps two processes from refr
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
 from treeline.corpus.frozen import frozen
-from treeline.engine.durable import disk_errors
 from treeline.graph.history import history_file
 from treeline.ingest import history
 from treeline.ingest.source import (
@@ -33,12 +28,11 @@ from treeline.ingest.source import (
     Listing,
     Progress,
     ReadOptions,
-    Stamp,
     is_own,
     no_progress,
     readable,
-    skip_reason,
 )
+from treeline.ingest.stamps import Stamps, files_in, lock, open_state
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -47,23 +41,13 @@ if TYPE_CHECKING:
 
 FOLDER = ".projects"
 LOADING = ".loading"
-VERSION = 2
 # More files than this are a home folder: the upper folders are read, the rest is reported.
 MAX_FILES = MAX_SOURCE_FILES
-# A file may change twice within one tick of the file system's clock; two seconds is the coarsest one in use (FAT).
-CLOCK_TICK_NS = 2_000_000_000
 # A smaller load is repeated instead of resumed.
 SMALL_BYTES = 5_000_000
 # How long a first query waits for another process that is building the index.
 PATIENCE_S = 120.0
 NO_PROJECT = "use the folder of a project, or name an index"
-# Paths are bytes, because a name need not be UTF-8.
-SCHEMA = """CREATE TABLE project (root BLOB, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
-CREATE TABLE file (path BLOB PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, digest TEXT)
-    WITHOUT ROWID;
-CREATE TABLE folder (path BLOB PRIMARY KEY, mtime_ns INTEGER) WITHOUT ROWID;
-CREATE TABLE rules (path BLOB PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER)
-    WITHOUT ROWID;"""
 
 
 @frozen
@@ -145,10 +129,10 @@ def find_project(path: Path, home: Path) -> Project:
     upwards, own_home = (folder, *folder.parents), Path.home().resolve()
     root = next((one for one in upwards if one != own_home and _is_git_root(one)), None)  # there `.git` is of dotfiles
     if root is None:
-        root = next((one for one in upwards[:-1] if _file_of(one, home).exists()), folder)
+        root = next((one for one in upwards[:-1] if state_file(one, home).exists()), folder)
         if root == Path(root.anchor):
             raise InputError(f"{root} is the file system's root, not a project", NO_PROJECT)
-        if root == own_home and not _file_of(root, home).exists():
+        if root == own_home and not state_file(root, home).exists():
             raise InputError(f"{root} is your home folder, which has more than one project", NO_PROJECT)
     if not os.access(root, os.R_OK | os.X_OK):
         raise InputError(f"{root} may not be read", NO_PROJECT)
@@ -169,7 +153,7 @@ def projects(home: Path) -> list[Project]:
 def last_refreshed(project: Project, home: Path) -> float:
     """When a refresh last wrote something, in seconds since 1970; 0 if none did."""
     try:
-        return _file_of(project.root, home).stat().st_mtime
+        return state_file(project.root, home).stat().st_mtime
     except OSError:
         return 0.0
 
@@ -179,7 +163,7 @@ def forget(project: Project, store: Store, home: Path) -> None:
     with suppress(IndexMissing):
         store.drop(project.index)
     for suffix in ("", "-journal"):
-        file = _file_of(project.root, home)
+        file = state_file(project.root, home)
         file.with_name(file.name + suffix).unlink(missing_ok=True)
     for other in (history_file(home, project.index), progress_file(project, home)):
         other.unlink(missing_ok=True)
@@ -203,9 +187,9 @@ def refresh(
     """
     options = options or ReadOptions()
     fingerprint = f"{options.fingerprint}|{max_files}"
-    with _open(project, home) as database:
+    with open_state(state_file(project.root, home), home) as database:
         generation = current_generation(project, store)
-        if not _lock(database, 0 if generation else patience):
+        if not lock(database, 0 if generation else patience):
             if generation or not patience:
                 return Refreshed(project, is_busy=True)
             raise TreelineError(f"another process is indexing {project.root}", "ask again when it has finished")
@@ -224,8 +208,8 @@ def listed(project: Project, options: ReadOptions) -> Folder:
 
 def is_under_way(project: Project, home: Path) -> bool:
     """Whether another process is refreshing the project."""
-    with _open(project, home) as database:
-        return not _lock(database, 0)
+    with open_state(state_file(project.root, home), home) as database:
+        return not lock(database, 0)
 
 
 def watch(
@@ -253,9 +237,7 @@ def watch(
 
 def indexed_files(index: str, home: Path) -> list[tuple[bytes, int]]:
     """The path and size of every file in a project's index, as of its last refresh."""
-    with closing(sqlite3.connect(f"file:{home / FOLDER / index}.sqlite?mode=ro", uri=True)) as database:
-        rows = database.execute("SELECT path, size, digest FROM file").fetchall()
-    return [(path, size) for path, size, digest in rows if not skip_reason(digest)]
+    return files_in(home / FOLDER / f"{index}.sqlite")
 
 
 def current_generation(project: Project, store: Store) -> str:
@@ -264,89 +246,6 @@ def current_generation(project: Project, store: Store) -> str:
         return store.info(project.index).generation
     except (IndexMissing, IndexOutdated):
         return ""
-
-
-class _Known:
-    """The state at the last refresh."""
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        row = database.execute("SELECT fingerprint, generation, checked_ns, skipped FROM project").fetchone()
-        fingerprint, generation, checked_ns, skips = row or ("", "", 0, "{}")
-        self.fingerprint: str = fingerprint
-        self.generation: str = generation
-        self.checked_ns: int = checked_ns
-        self.skipped = Counter[str](orjson.loads(skips))
-        self.files: dict[str, Stamp] = {}
-        self.digests: dict[str, str] = {}
-        for name, *stamp, digest in database.execute("SELECT * FROM file"):
-            path = os.fsdecode(name)
-            self.files[path] = Stamp(*stamp)
-            self.digests[path] = digest
-        self.folders = {os.fsdecode(path): mtime_ns for path, mtime_ns in database.execute("SELECT * FROM folder")}
-        self.rules = {os.fsdecode(path): Stamp(*stamp) for path, *stamp in database.execute("SELECT * FROM rules")}
-
-    def forget(self) -> None:
-        self.generation = ""
-        for table in (self.files, self.digests, self.folders, self.rules):
-            table.clear()
-
-    def skips(self) -> Counter[str]:
-        """The files and folders that are skipped, counted by reason."""
-        return self.skipped + Counter(filter(None, map(skip_reason, self.digests.values())))
-
-    def listing(self, root: Path) -> Listing | None:
-        """The files with their current stamps; None if folders or ignore files changed, so there may be others.
-
-        A file modified within a clock tick of the last refresh may have changed without a new stamp.
-        """
-        top, young = f"{root}/", self.checked_ns - CLOCK_TICK_NS
-        try:
-            for path, mtime_ns in self.folders.items():
-                if mtime_ns >= young or os.lstat(top + path).st_mtime_ns != mtime_ns:
-                    return None
-            for path, stamp in self.rules.items():
-                if stamp.ctime_ns >= young or Stamp.of(os.lstat(top + path)) != stamp:
-                    return None
-            stamps = {path: Stamp.of(os.lstat(top + path)) for path in self.files}
-        except OSError:
-            return None
-        return Listing(stamps, self.folders, self.rules, self.skipped) if self.folders else None
-
-    def has_read(self, listing: Listing) -> bool:
-        """Whether every file is unchanged since it was read."""
-        young = self.checked_ns - CLOCK_TICK_NS
-        return listing.files == self.files and all(stamp.ctime_ns < young for stamp in self.files.values())
-
-    def reliable_digests(self, listing: Listing) -> dict[str, str]:
-        """The digests of files whose stamps are unchanged."""
-        young = self.checked_ns - CLOCK_TICK_NS
-        return {
-            path: self.digests[path]
-            for path, stamp in listing.files.items()
-            if self.files.get(path) == stamp and stamp.ctime_ns < young
-        }
-
-    def save(
-        self,
-        database: sqlite3.Connection,
-        root: Path,
-        fingerprint: str,
-        generation: str,
-        checked_ns: int,
-        listing: Listing,
-    ) -> None:
-        with closing(database.cursor()) as cursor:
-            for table in ("project", "file", "folder", "rules"):
-                cursor.execute(f"DELETE FROM {table}")  # noqa: S608
-            row = (os.fsencode(root), fingerprint, generation, checked_ns, orjson.dumps(self.skipped).decode())
-            cursor.execute("INSERT INTO project VALUES (?, ?, ?, ?, ?)", row)
-            files = ((os.fsencode(path), *stamp, self.digests[path]) for path, stamp in listing.files.items())
-            cursor.executemany("INSERT INTO file VALUES (?, ?, ?, ?, ?, ?)", files)
-            folders = ((os.fsencode(path), mtime_ns) for path, mtime_ns in listing.folders.items())
-            cursor.executemany("INSERT INTO folder VALUES (?, ?)", folders)
-            rules = ((os.fsencode(path), *stamp) for path, stamp in listing.rules.items())
-            cursor.executemany("INSERT INTO rules VALUES (?, ?, ?, ?, ?)", rules)
-            cursor.execute("COMMIT")
 
 
 @frozen
@@ -362,7 +261,7 @@ class _Refreshing:
 
     def run(self, database: sqlite3.Connection, generation: str) -> Refreshed:
         start = time.perf_counter()
-        known = _Known(database)
+        known = Stamps(database)
         if known.fingerprint != self.fingerprint or (generation and self._has_other_encoders()):
             known.forget()
         checked_ns = time.time_ns()
@@ -386,7 +285,7 @@ class _Refreshing:
     def _update(
         self,
         database: sqlite3.Connection,
-        known: _Known,
+        known: Stamps,
         listing: Listing | None,
         generation: str,
         checked_ns: int,
@@ -454,48 +353,6 @@ class _Refreshing:
         return summary, is_rebuilt
 
 
-@contextmanager
-def _open(project: Project, home: Path) -> Iterator[sqlite3.Connection]:
-    """The project's SQLite file; a missing or damaged one is made again, because all of it can be recomputed."""
-    file = _file_of(project.root, home)
-    with disk_errors(home):
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.parent.mkdir(exist_ok=True)
-        try:
-            database = _connect(file)
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise OSError(errno.EACCES, str(error)) from error
-            file.unlink()
-            database = _connect(file)
-    with closing(database):
-        yield database
-
-
-def _connect(file: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(file, isolation_level=None)
-    # Losing the last refresh's stamps costs only time.
-    database.execute("PRAGMA synchronous = OFF")
-    return database
-
-
-def _lock(database: sqlite3.Connection, patience: float) -> bool:
-    """Whether this process got the lock to refresh; the lock ends with the connection."""
-    database.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
-    try:
-        database.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
-            return False
-        raise TreelineError(f"the project's state cannot be saved: {error}") from error
-    if database.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-        for table in ("project", "file", "folder", "rules"):
-            database.execute(f"DROP TABLE IF EXISTS {table}")
-        for statement in (*SCHEMA.split(";"), f"PRAGMA user_version = {VERSION}"):
-            database.execute(statement)
-    return True
-
-
 def _is_git_root(folder: Path) -> bool:
     git = folder / ".git"
     # `is_dir` raises in a folder without permission; `access` returns False.
@@ -511,8 +368,9 @@ def _project(root: Path) -> Project:
 
 def progress_file(project: Project, home: Path) -> Path:
     """Says how far the process that makes the first index is, in percent, or why it failed."""
-    return _file_of(project.root, home).with_suffix(".progress")
+    return state_file(project.root, home).with_suffix(".progress")
 
 
-def _file_of(root: Path, home: Path) -> Path:
+def state_file(root: Path, home: Path) -> Path:
+    """Of the project around a folder, see `ingest/stamps.py`."""
     return home / FOLDER / f"{_project(root).index}.sqlite"

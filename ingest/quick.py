@@ -62,7 +62,8 @@ def _ranked(folder: Folder, question: str) -> list[str]:
     rarity = np.log1p((number - in_files + 0.5) / (in_files + 0.5))
     length = K1 * (1 - B + B * sizes / max(1.0, sizes.mean()))[:, None]
     scores = ((counts * (K1 + 1) / (counts + length) + in_path) * rarity).sum(1)
-    scores *= [ASIDE if is_aside(path) else 1.0 for path in paths]
+    for row in np.flatnonzero(scores):
+        scores[row] *= ASIDE if is_aside(paths[row]) else 1.0
     return [paths[position] for position in np.argsort(-scores, kind="stable")]
 
 

@@ -21,7 +21,7 @@ from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers change their output, so that unchanged files are read again.
-READER_VERSION = "14"
+READER_VERSION = "16"
 
 # A byte of a path that is not valid UTF-8, in `readable` text.
 ESCAPE = re.compile(rb"\\x([89a-f][0-9a-f])")
@@ -182,7 +182,7 @@ class Listing:
 
 def readable(path: str) -> str:
     """A path as text. Bytes that are not valid UTF-8 are escaped (`caf\\xe9.py`)."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def on_disk(root: Path, path: str) -> Path:

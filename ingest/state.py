@@ -6,6 +6,7 @@ unchanged files needs no parsing.
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
@@ -31,10 +32,10 @@ ID_AND_REST = Struct(f"{ID}s{ROW - ID}s")
 ID_OF_ROW = Struct(f"{ID}s{ROW - ID}x")
 
 
-def function_row(function: Function, shape: str = "", whole: str = "") -> bytes:
-    """The row of a function with these shape terms and words of its file: an equal text hash keeps the vector, equal
-    hashes need no write."""
-    words = f"{function.code}\0{function.docstring}"
+def function_row(function: Function, shape: str = "", whole: str = "", context: str = "") -> bytes:
+    """The row of a function with these shape terms, words and description of its file: an equal text hash keeps the
+    vector, equal hashes need no write."""
+    words = "\0".join(filter(None, (f"{function.code}\0{function.docstring}", context)))
     text = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=TEXT)
     parts = [function.language, function.sha, function.partition, function.url, *filter(None, (shape, whole))]
     rest = blake2b("\0".join(parts).encode(), digest_size=REST)
@@ -78,8 +79,19 @@ class Manifest:
     def sources(self) -> list[str]:
         return list(dict.fromkeys(entry.source for entry in self.entries.values()))
 
-    def all_ids(self) -> set[bytes]:
-        return set(row_ids(b"".join(entry.records for entry in self.entries.values())))
+    def difference(self, before: Manifest) -> tuple[set[bytes], set[bytes], set[bytes]]:
+        """The ids of this manifest that another one lacks, those of that one that this lacks, and all of this.
+
+        An entry that both have is the same object.
+        """
+        has = ids_of(entry for key, entry in self.entries.items() if before.entries.get(key) is not entry)
+        had = ids_of(entry for key, entry in before.entries.items() if self.entries.get(key) is not entry)
+        both = ids_of(entry for key, entry in self.entries.items() if before.entries.get(key) is entry)
+        return has - had - both, had - has - both, both | has
+
+
+def ids_of(entries: Iterable[Entry]) -> set[bytes]:
+    return set(row_ids(b"".join(entry.records for entry in entries)))
 
 
 class State:
@@ -87,6 +99,7 @@ class State:
 
     def __init__(self, data: bytes = b"") -> None:
         self._database = open_state(data)
+        self._manifest = Manifest()  # as the database has it
         if data:
             # An older version kept the user of a URL, which may be a token.
             for (source,) in self._database.execute("SELECT DISTINCT source FROM unit WHERE source LIKE '%://%@%'"):
@@ -102,12 +115,12 @@ class State:
 
     def manifest(self) -> Manifest:
         rows = self._database.execute("SELECT source, name, digest, records, problems FROM unit ORDER BY position")
-        return Manifest(
-            {
-                entry_key(source, name): Entry(source, digest, records, load_problems(problems))
-                for source, name, digest, records, problems in rows
-            }
-        )
+        entries = {
+            entry_key(source, name): Entry(source, digest, records, load_problems(problems))
+            for source, name, digest, records, problems in rows
+        }
+        self._manifest = Manifest(entries)
+        return self._manifest
 
     def sources(self) -> list[str]:
         rows = self._database.execute("SELECT source FROM unit GROUP BY source ORDER BY min(position)")
@@ -118,24 +131,24 @@ class State:
 
         Returns the repositories whose facts may have changed.
         """
-        numbers = {
-            entry_key(source, name): number
-            for number, source, name in self._database.execute("SELECT id, source, name FROM unit")
-        }
-        old = {number: key for key, number in numbers.items()}
-        following = max(numbers.values(), default=0)
+        units = self._database.execute("SELECT id, position, source, name FROM unit").fetchall()
+        old = {entry_key(source, name): (number, position) for number, position, source, name in units}
+        following = max((number for number, _ in old.values()), default=0)
+        numbers: dict[str, int] = {}
         rows = []
         for position, (key, entry) in enumerate(manifest.entries.items()):
-            if key not in numbers:
-                following += 1
-                numbers[key] = following
-            name = key.partition("\0")[2]
-            problems = dump_problems(entry.problems)
-            rows.append((numbers[key], position, entry.source, name, entry.digest, entry.records, problems))
+            number, old_position = old.get(key, (0, -1))
+            if not number:
+                number = following = following + 1
+            numbers[key] = number
+            if position != old_position or self._manifest.entries.get(key) is not entry:
+                name, problems = key.partition("\0")[2], dump_problems(entry.problems)
+                rows.append((number, position, entry.source, name, entry.digest, entry.records, problems))
         fresh: dict[str, list[PackedFacts]] = defaultdict(list)
         for key, data in read:
             fresh[key].append(data)
-        stale = [(number,) for number, key in old.items() if key in fresh or key not in manifest.entries]
+        gone = [(number,) for key, (number, _) in old.items() if key not in manifest.entries]
+        stale = [*gone, *((number,) for key, (number, _) in old.items() if key in fresh and key in manifest.entries)]
         new_rows = [(numbers[key], *one) for key, pieces in fresh.items() for data in pieces for one in data]
         repos = {repo for _, repo, _ in new_rows}
         with closing(self._database.cursor()) as cursor:
@@ -146,8 +159,8 @@ class State:
             repos.update(repo for (repo,) in stale_repos)
             cursor.execute("DELETE FROM facts WHERE unit IN (SELECT unit FROM stale)")
             cursor.execute("DROP TABLE stale")
-            cursor.execute("DELETE FROM unit")
-            cursor.executemany("INSERT INTO unit VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            cursor.executemany("DELETE FROM unit WHERE id = ?", gone)
+            cursor.executemany("INSERT OR REPLACE INTO unit VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             cursor.executemany("INSERT INTO facts VALUES (?, ?, ?)", new_rows)
             cursor.execute("COMMIT")
         return frozenset(repos)
@@ -157,11 +170,18 @@ class State:
         return packed_facts(self._database, repos)
 
     def dump(self) -> bytes:
-        self._database.execute("VACUUM")
-        return self._database.serialize()
+        return dump_database(self._database)
 
     def close(self) -> None:
         self._database.close()
+
+
+def dump_database(database: sqlite3.Connection) -> bytes:
+    """Its bytes, packed when a quarter of its pages is empty."""
+    pages, unused = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
+    if 4 * unused > pages:
+        database.execute("VACUUM")
+    return database.serialize()
 
 
 def sources_in(data: bytes | None) -> list[str]:

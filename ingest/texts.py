@@ -12,6 +12,7 @@ from typing import NamedTuple
 from treeline.engine.protocol import Engine
 from treeline.engine.texts import ARTIFACT, open_database, segment_name
 from treeline.ingest.source import SourceText
+from treeline.ingest.state import dump_database
 
 # Level 1 packs code to a third, in a fortieth of the time that parsing it takes.
 LEVEL = 1
@@ -47,18 +48,16 @@ def pack(texts: Iterable[SourceText]) -> tuple[PackedText, ...]:
 
 
 def update(
-    previous: Engine | None, read: Iterable[tuple[str, tuple[PackedText, ...]]], units: Collection[str]
+    previous: Engine | None, read: Iterable[tuple[str, tuple[PackedText, ...]]], old_units: Iterable[str]
 ) -> Iterator[tuple[str, bytes]]:
     """The artifacts that the next generation needs and the one before does not have.
 
-    `read` are the units that were read now, with their texts; `units` are all of the next generation. An index that
-    keeps no texts gets no artifact.
+    `read` are the units that were read now, with their texts; `old_units` are those that the next generation does not
+    have. An index that keeps no texts gets no artifact.
     """
     data = previous.artifact(ARTIFACT) if previous is not None else None
     with closing(open_database(data or b"")) as database:
-        numbers = {_number(unit) for unit in units}
-        rows = database.execute("SELECT DISTINCT unit FROM file").fetchall()
-        database.executemany("DELETE FROM file WHERE unit = ?", [row for row in rows if row[0] not in numbers])
+        database.executemany("DELETE FROM file WHERE unit = ?", [(_number(unit),) for unit in old_units])
         writer = _SegmentWriter(database)
         for unit, texts in read:
             number = _number(unit)
@@ -75,8 +74,7 @@ def update(
                 yield segment_name(segment), b""
         yield from writer.flush()
         if data or writer.fresh:
-            database.execute("VACUUM")
-            yield ARTIFACT, database.serialize()
+            yield ARTIFACT, dump_database(database)
 
 
 class _SegmentWriter:

@@ -18,23 +18,26 @@ from dataclasses import field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import IO, NamedTuple, Self, TypeVar
+from typing import IO, TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 
 from treeline.corpus.analysis import analyse, split, with_file
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.frozen import frozen
-from treeline.corpus.function import Function
-from treeline.encoder.protocol import Encoder
+from treeline.corpus.function import FUNCTION_KINDS, Function
 from treeline.encoder.registry import load
 from treeline.engine.hits import Vectors
 from treeline.graph.facts import PackedFacts, pack_facts
 from treeline.ingest.parsers.captures import is_suspect_source
-from treeline.ingest.parsers.units import FUNCTIONS
+from treeline.ingest.parsers.registry import FORMATS
 from treeline.ingest.source import Chunk, Parsed, Problem, Rejected
 from treeline.ingest.state import ID, TEXT, function_row, rows_by_id
 from treeline.ingest.texts import PackedText, pack
+
+if TYPE_CHECKING:
+    from treeline.encoder.protocol import Encoder
+    from treeline.encoder.static import StaticEncoder
 
 
 class Task(NamedTuple):
@@ -74,11 +77,15 @@ class BatchResult:
     peak_memory_kb: int = 0
 
 
-def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchResult:
+LONGEST_DESCRIPTION = 400  # characters of a file's docstring
+
+
+def run_tasks(items: Sequence[Task], encoders: Mapping[str, StaticEncoder]) -> BatchResult:
     """Parse, analyse, encode; functions that the index has exactly so are not among those to write."""
     clock = Clock()
     chunks: list[ChunkResult] = []
     to_encode: list[Function] = []
+    contexts: list[str] = []
     for item in items:
         if item.chunk is None:
             chunks.append(ChunkResult(item, is_end=True))
@@ -89,8 +96,12 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
         with clock("analyse"):
             whole = _terms_of_files(parsed)
             about = {id: split(terms)[2] for id, terms in whole.items()}
+            described = _descriptions(parsed.functions)
             records = [
-                function_row(one, parsed.shapes.get(one.id, ""), about.get(one.id, "")) for one in parsed.functions
+                function_row(
+                    one, parsed.shapes.get(one.id, ""), about.get(one.id, ""), described.get((one.repo, one.path), "")
+                )
+                for one in parsed.functions
             ]
         with clock("pack"):
             texts = pack(parsed.texts)
@@ -106,6 +117,7 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
                 has_vector.add(function.id)
             else:
                 to_encode.append(function)
+                contexts.append(described.get((function.repo, function.path), ""))
         with clock("analyse"):
             shapes = parsed.shapes
             terms = [whole.get(one.id) or analyse(one, shape=shapes.get(one.id, "")) for one in to_write]
@@ -123,7 +135,7 @@ def run_tasks(items: Sequence[Task], encoders: Mapping[str, Encoder]) -> BatchRe
             )
         )
     with clock("encode"):
-        vectors = {name: encoder.encode_functions(to_encode) for name, encoder in encoders.items()}
+        vectors = {name: encoder.encode_functions(to_encode, contexts) for name, encoder in encoders.items()}
     return BatchResult(chunks, vectors, clock.seconds, os.getpid(), peak_memory_kb())
 
 
@@ -132,12 +144,23 @@ def _terms_of_files(parsed: Parsed) -> dict[str, str]:
     result: dict[str, str] = {}
     for _, group in groupby(parsed.functions, key=lambda one: (one.repo, one.path)):
         units = list(group)
-        own = min((one for one in units if one.kind not in FUNCTIONS), key=lambda one: one.kind != "file", default=None)
+        own = min(
+            (one for one in units if one.kind not in FUNCTION_KINDS), key=lambda one: one.kind != "file", default=None
+        )
         if own is not None:
             every = [analyse(one, shape=parsed.shapes.get(one.id, "")) for one in units]
             pairs = zip(units, every, strict=True)
             result |= {one.id: with_file(terms, every if one is own else ()) for one, terms in pairs}
     return result
+
+
+def _descriptions(functions: Sequence[Function]) -> dict[tuple[str, str], str]:
+    """The beginning of each file's docstring, by repository and path, which says what all of it is about."""
+    return {
+        (one.repo, one.path): one.docstring[:LONGEST_DESCRIPTION]
+        for one in functions
+        if one.kind == "file" and one.docstring and one.language not in FORMATS
+    }
 
 
 def peak_memory_kb() -> int:
@@ -164,7 +187,7 @@ class Clock:
 GARBAGE_AFTER = 200_000  # objects
 MOST_MEMORY = 6_000_000_000  # bytes that a worker may map; C#'s grammar took 25 GB for 60 kB
 
-_encoders: dict[str, Encoder] = {}
+_encoders: dict[str, StaticEncoder] = {}
 Result = TypeVar("Result")
 
 
@@ -187,7 +210,7 @@ class Workers:
     a chunk that ends its worker by itself is rejected: some grammars crash on hostile texts.
     """
 
-    def __init__(self, count: int, encoders: dict[str, Encoder], here: int) -> None:
+    def __init__(self, count: int, encoders: dict[str, StaticEncoder], here: int) -> None:
         self._count = count
         self._encoders = encoders
         self._here = here
@@ -379,7 +402,7 @@ def serve() -> None:
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     with suppress(OSError, ValueError):  # macOS has no such limit
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    _encoders.update(load_encoders(names))
+    _encoders.update(cast("dict[str, StaticEncoder]", load_encoders(names)))
     # What is made here has no cycles; looking for them among a million strings would take a twentieth of the time.
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER)

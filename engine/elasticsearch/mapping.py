@@ -19,7 +19,7 @@ from treeline.engine.patterns import PATH_FIELDS, path_pattern
 from treeline.engine.protocol import EncoderSpec, Filters, IndexInfo
 from treeline.engine.text import NO_TERM, SHAPES, TERMS, WHOLE, WORDS, leaf
 
-FORMAT = 8  # of mappings and documents; another one is refused instead of misread
+FORMAT = 9  # of mappings and documents; another one is refused instead of misread
 ARTIFACT = "artifact"
 UNITS: dict[str, Any] = {"exists": {"field": "kind"}}  # all but the artifacts, which have none
 ROLLED_BACK = "rolled_back"  # in what a generation says of itself, once it was rejected

@@ -62,11 +62,20 @@ class Strings(Sequence[str]):
     @staticmethod
     def write(folder: Path, name: str, strings: Sequence[str]) -> None:
         parts = [string.encode() for string in strings]
-        ends = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=ends[1:])
-        np.save(folder / f"{name}.ends.npy", ends)
-        # One spare byte, because an empty file cannot be mapped.
-        np.save(folder / f"{name}.utf8.npy", np.frombuffer(b"".join(parts) + b"\0", dtype=np.uint8))
+        lengths = np.array([len(part) for part in parts], dtype=np.int64)
+        _save_strings(folder, name, lengths, np.frombuffer(b"".join(parts), dtype=np.uint8))
+
+    def write_with(
+        self, folder: Path, name: str, is_used: Mask, places: NDArray[np.int64], parts: Sequence[bytes]
+    ) -> None:
+        """Write the used strings, and each of `parts` before the used string at its place."""
+        all_lengths = np.diff(self._ends)
+        lengths, utf8 = all_lengths[is_used], self._utf8[:-1][np.repeat(is_used, all_lengths)]
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        more = np.array([len(part) for part in parts], dtype=np.int64)
+        letters = np.frombuffer(b"".join(parts), dtype=np.uint8)
+        utf8 = np.insert(utf8, np.repeat(ends[places], more), letters)
+        _save_strings(folder, name, np.insert(lengths, places, more), utf8)
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -105,6 +114,12 @@ class Strings(Sequence[str]):
         return distinct_codes(codes[inside])
 
 
+def _save_strings(folder: Path, name: str, lengths: NDArray[np.int64], utf8: NDArray[np.uint8]) -> None:
+    np.save(folder / f"{name}.ends.npy", np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
+    # One spare byte, because an empty file cannot be mapped.
+    np.save(folder / f"{name}.utf8.npy", np.append(utf8, np.uint8(0)))
+
+
 class Table:
     """The rows of a generation, or of a part in the making, by position.
 
@@ -116,7 +131,7 @@ class Table:
         self.serials: NDArray[np.int64] = map_array(folder / "serial.npy")
         self.ids: NDArray[np.bytes_] = map_array(folder / "id.npy")
         self.sizes: NDArray[np.int32] = map_array(folder / "size.npy")
-        self._by_id: NDArray[np.int32] = map_array(folder / "by_id.npy")
+        self.by_id: NDArray[np.int32] = map_array(folder / "by_id.npy")
         self.codes: NDArray[np.int32] = map_array(folder / "codes.npy")
         self.strings = tuple(Strings(folder, name) for name in COLUMNS)
         self._entry = lru_cache(ENTRIES_CACHED)(_entry_reader(self.ids, self.codes, self.strings))
@@ -137,8 +152,8 @@ class Table:
         if not len(self) or not keys:
             return np.full(len(keys), -1, dtype=np.int64)
         keys_array = np.array(keys, dtype=f"S{ID_BYTES}")
-        at = np.minimum(np.searchsorted(self.ids, keys_array, sorter=self._by_id), len(self) - 1)
-        positions = self._by_id[at].astype(np.int64)
+        at = np.minimum(np.searchsorted(self.ids, keys_array, sorter=self.by_id), len(self) - 1)
+        positions = self.by_id[at].astype(np.int64)
         return np.where(self.ids[positions] == keys_array, positions, -1)
 
     def positions_of(self, ids: Sequence[str]) -> Positions:
@@ -266,7 +281,8 @@ def write_rows(folder: Path, rows: Sequence[Row]) -> None:
         Strings.write(folder, name, strings)
     serials = np.array([row.serial for row in rows], dtype=np.int64)
     sizes = np.array([row.size for row in rows], dtype=np.int32)
-    _save(folder, serial=serials, id=np.array([row.id for row in rows], f"S{ID_BYTES}"), size=sizes, codes=codes)
+    ids = np.array([row.id for row in rows], f"S{ID_BYTES}")
+    _save(folder, serial=serials, id=ids, size=sizes, codes=codes, by_id=np.argsort(ids, kind="stable"))
 
 
 def distinct_codes(codes: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -275,28 +291,70 @@ def distinct_codes(codes: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def merge_tables(folder: Path, tables: Sequence[Table], positions: Sequence[Positions]) -> None:
-    """One table of the kept rows of several, whose serials follow upon each other."""
-    codes = np.zeros((sum(map(len, positions)), len(COLUMNS)), dtype=np.int32)
-    for column, name in enumerate(COLUMNS):
-        used = [distinct_codes(table.codes[at, column]) for table, at in zip(tables, positions, strict=True)]
-        texts = [table.strings[column].many(some.tolist()) for table, some in zip(tables, used, strict=True)]
-        strings = sorted(set().union(*texts))
-        code_of = {string: code for code, string in enumerate(strings)}
-        start = 0
-        for table, at, codes_used, own in zip(tables, positions, used, texts, strict=True):
-            new_codes = np.zeros(int(codes_used.max(initial=0)) + 1, dtype=np.int32)
-            new_codes[codes_used] = [code_of[text] for text in own]
-            codes[start : start + len(at), column] = new_codes[table.codes[at, column]]
-            start += len(at)
-        Strings.write(folder, name, strings)
+    """One table of the kept rows of several, whose serials follow upon each other.
+
+    The first is copied without looking at its strings: after a small change it has nearly all rows.
+    """
+    if not tables:
+        write_rows(folder, [])
+        return
     pairs = list(zip(tables, positions, strict=True))
-    serials = np.concatenate([np.zeros(0, np.int64), *(table.serials[at] for table, at in pairs)])
-    ids = np.concatenate([np.zeros(0, f"S{ID_BYTES}"), *(table.ids[at] for table, at in pairs)])
-    sizes = np.concatenate([np.zeros(0, np.int32), *(table.sizes[at] for table, at in pairs)])
-    _save(folder, serial=serials, id=ids, size=sizes, codes=codes)
+    codes = np.concatenate([table.codes[at] for table, at in pairs])
+    first = len(positions[0])
+    for column, name in enumerate(COLUMNS):
+        used = [distinct_codes(table.codes[at, column]) for table, at in pairs[1:]]
+        texts = [table.strings[column].many(some.tolist()) for (table, _), some in zip(pairs[1:], used, strict=True)]
+        more = sorted(set().union(*texts))
+        old = codes[:first, column]
+        new_codes, more_codes = _merge_strings(folder, name, tables[0].strings[column], distinct_codes(old), more)
+        codes[:first, column] = new_codes[old]
+        code_of, start = dict(zip(more, more_codes.tolist(), strict=True)), first
+        for some, own, at in zip(used, texts, positions[1:], strict=True):
+            new_codes = np.zeros(int(some.max(initial=0)) + 1, dtype=np.int32)
+            new_codes[some] = [code_of[text] for text in own]
+            codes[start : start + len(at), column] = new_codes[codes[start : start + len(at), column]]
+            start += len(at)
+    serials = np.concatenate([table.serials[at] for table, at in pairs])
+    ids = np.concatenate([table.ids[at] for table, at in pairs])
+    sizes = np.concatenate([table.sizes[at] for table, at in pairs])
+    by_id = _merge_order(tables[0].by_id, positions[0], ids)
+    _save(folder, serial=serials, id=ids, size=sizes, codes=codes, by_id=by_id)
 
 
-def _save(folder: Path, **columns: NDArray[Any]) -> None:
-    columns["by_id"] = np.argsort(columns["id"], kind="stable").astype(np.int32)
+def _merge_strings(
+    folder: Path, name: str, base: Strings, codes: NDArray[np.int64], more: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Write the strings of a base with these codes and `more`, all in order; the new codes of both."""
+    is_used = np.zeros(len(base), dtype=np.bool_)
+    is_used[codes] = True
+    texts = base.many(range(len(base))) if len(more) > len(base) else base
+    at = np.array([bisect_left(texts, text) for text in more], dtype=np.int64)
+    pairs = zip(at.tolist(), more, strict=True)
+    is_new = np.array([code == len(base) or base[code] != text for code, text in pairs], dtype=np.bool_)
+    is_used[at[~is_new]] = True
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_used)])  # used strings below each code
+    inserts = before[at[is_new]]
+    new_codes = before[:-1] + np.searchsorted(inserts, before[:-1], side="right")
+    more_codes = np.empty(len(more), dtype=np.int64)
+    more_codes[~is_new] = new_codes[at[~is_new]]
+    more_codes[is_new] = inserts + np.arange(len(inserts))
+    base.write_with(
+        folder, name, is_used, inserts, [more[number].encode() for number in np.flatnonzero(is_new).tolist()]
+    )
+    return new_codes, more_codes
+
+
+def _merge_order(by_id: NDArray[np.int32], positions: Positions, ids: NDArray[np.bytes_]) -> NDArray[np.int64]:
+    """The order of all ids, the first of which are those at some positions of a table in the order `by_id`."""
+    row_of = np.full(len(by_id), -1, dtype=np.int64)
+    row_of[positions] = np.arange(len(positions))
+    old = row_of[by_id]
+    old = old[old >= 0]
+    new = len(positions) + np.argsort(ids[len(positions) :], kind="stable")
+    return np.insert(old, np.searchsorted(ids[old], ids[new]), new)
+
+
+def _save(folder: Path, by_id: NDArray[np.integer], **columns: NDArray[Any]) -> None:
+    columns["by_id"] = by_id.astype(np.int32)
     for name, column in columns.items():
         np.save(folder / f"{name}.npy", column)

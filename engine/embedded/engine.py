@@ -7,24 +7,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import ArrayLike, NDArray
 from tantivy import Query
 
-from treeline.corpus.errors import IndexDamaged, IndexOutdated
+from treeline.corpus.errors import IndexDamaged
 from treeline.corpus.function import Address, Function
 from treeline.engine.embedded import fulltext
 from treeline.engine.embedded.columns import KIND, LANGUAGE, NAME, PARTITION, PATH, REPO, Positions, Table
 from treeline.engine.embedded.fulltext import Bodies
-from treeline.engine.embedded.manifest import ARTIFACTS, Health, damage_check
+from treeline.engine.embedded.manifest import ARTIFACTS, Health, damage_check, read_info
 from treeline.engine.embedded.scans import Grams, Matrix
 from treeline.engine.embedded.words import Vocabulary, expand
 from treeline.engine.hits import Hit, Hits, Vectors, normalize
 from treeline.engine.patterns import only_prefixes
-from treeline.engine.protocol import NO_FILTERS, EncoderSpec, Filters, IndexInfo
+from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.engine.text import MOST_TERMS, WORDS, Matcher, complete_name
 
 SCANNED_AT_ONCE = 1_000
@@ -35,35 +33,6 @@ SHORTEST_PART = 3  # letters of a name; fewer are in most names
 # Share of the rows in paths that pass a pattern: with more, taking more hits and leaving out those of other paths takes
 # 5 ms where a list of the paths takes 70 (kubernetes' 26,546 paths, 212,368 units).
 LEAST_SHARE, SPARE = 0.05, 1.5
-FORMAT = 8  # of a generation's files; another one is refused instead of misread
-
-
-def read_info(folder: Path) -> IndexInfo:
-    """The description of a complete generation."""
-    info = orjson.loads((folder / "info.json").read_bytes())
-    if not isinstance(info, dict):
-        raise ValueError("info.json")
-    if info["format"] != FORMAT:
-        raise IndexOutdated(str(folder), info["format"], FORMAT)
-    encoders = tuple(EncoderSpec(name, dimension) for name, dimension in info["encoders"])
-    name, functions, created = info["name"], info["functions"], info["created"]
-    return IndexInfo(name, "embedded", folder.name, functions, encoders, created, token=info.get("token", ""))
-
-
-def write_info(info: IndexInfo, **more: Any) -> bytes:
-    """The content of a generation's `info.json`."""
-    return orjson.dumps(
-        {
-            "format": FORMAT,
-            "name": info.name,
-            "functions": info.functions,
-            "encoders": [(encoder.name, encoder.dimension) for encoder in info.encoders],
-            "created": info.created,
-            "token": info.token,
-            **more,
-        },
-        option=orjson.OPT_INDENT_2,
-    )
 
 
 class EmbeddedEngine:

@@ -32,6 +32,7 @@ FREQUENCIES = "freq"  # no positions: exact text has its own index, and they dou
 LONGEST_PATTERN = 900  # bytes; tantivy takes 981
 SPACES = {code: " " for code in range(128) if not WORD.match(chr(code))}
 ADDRESSES = "document.npy"
+UNKNOWN = np.iinfo(np.uint32).max
 FREEZE_ATTEMPTS = 50  # each finished merge can spoil one
 SPARE_HITS = 8  # asked for beyond k, to see whether the last one's score goes on
 MOST_TIES = 20_000  # hits beyond which ties are cut as they come
@@ -139,6 +140,11 @@ def written(function: Function) -> str:
     return f"{function.func_name}\n{function.docstring}\n{function.code}"
 
 
+def distinct_words(function: Function) -> set[str]:
+    """The words of a unit as they are written, in lower case."""
+    return set(_words_only(written(function)).lower().split())
+
+
 def _words_only(text: str) -> str:
     return text.translate(SPACES) if text.isascii() else " ".join(WORD.findall(text))
 
@@ -172,22 +178,46 @@ class Bodies:
 
     def _body(self, position: int) -> bytes:
         if self._addresses is None:  # a generation in the making
-            self._addresses = _addresses(self._table, self._searcher)
+            rows = np.full((len(self._table), 2), UNKNOWN, dtype=np.uint32)
+            self._addresses = _addresses(self._table, self._searcher, rows)
         segment, document = self._addresses[position].tolist()
         body: bytes = self._searcher.doc(DocAddress(segment, document))["body"][0]
         return body
 
 
-def write_addresses(rows: Path, searcher: Searcher) -> None:
+def write_addresses(generation: Path, base: Path | None) -> None:
     """Store where tantivy keeps each row's body, once its segments stay as they are."""
-    np.save(rows / ADDRESSES, _addresses(Table(rows), searcher))
+    table = Table(generation / "rows")
+    rows = np.full((len(table), 2), UNKNOWN, dtype=np.uint32)
+    if base is not None:
+        _take_over(rows, table, base, _segments(generation))
+    np.save(generation / "rows" / ADDRESSES, _addresses(table, open_searcher(generation / "text"), rows))
 
 
-def _addresses(table: Table, searcher: Searcher) -> NDArray[np.uint32]:
-    """Segment and number of every row's document: each is asked for its serial (.1 s for 182,431)."""
-    rows = np.zeros((len(table), 2), dtype=np.uint32)
-    if len(table):
-        addresses = [address for _, address in searcher.search(Query.all_query(), len(table), count=False).hits]
+def _take_over(rows: NDArray[np.uint32], table: Table, base: Path, segments: Sequence[str]) -> None:
+    """The addresses of documents that lie in a segment of the base: numbers in it never change, that of it may."""
+    old, addresses = Table(base / "rows"), map_array(base / "rows" / ADDRESSES)
+    if not len(old):
+        return
+    number_of = {segment: number for number, segment in enumerate(segments)}
+    numbers = np.array([number_of.get(segment, UNKNOWN) for segment in _segments(base)], dtype=np.uint32)
+    at = np.minimum(np.searchsorted(old.serials, table.serials), len(old) - 1)
+    is_old = old.serials[at] == table.serials
+    rows[is_old] = np.stack([numbers[addresses[at[is_old], 0]], addresses[at[is_old], 1]], axis=1)
+
+
+def _segments(generation: Path) -> list[str]:
+    """The segments of a text index by their numbers."""
+    return [segment["segment_id"] for segment in orjson.loads((generation / "text" / META).read_bytes())["segments"]]
+
+
+def _addresses(table: Table, searcher: Searcher, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Segment and number of every row's document: each unknown one is asked for its serial (.1 s for 182,431)."""
+    unknown = np.flatnonzero(rows[:, 0] == UNKNOWN)
+    if len(unknown):
+        is_few = len(unknown) < len(table) / 4
+        some = Query.term_set_query(SCHEMA, "serial", table.serials[unknown].tolist()) if is_few else Query.all_query()
+        addresses = [address for _, address in searcher.search(some, len(table), count=False).hits]
         serials = np.array(searcher.fast_field_values("serial", addresses), dtype=np.int64)
         rows[table.positions_of_serials(serials)] = [(address.segment_ord, address.doc) for address in addresses]
     return rows

@@ -1,4 +1,4 @@
-"""Checksums of a generation's files, so that damage is named instead of answered from.
+"""A generation's description, and checksums of its files, so that damage is named instead of answered from.
 
 The manifest lists every file with its size and xxh3 digest, behind a digest of its own. Opening compares all sizes and
 the digests of the small files; the large ones are verified in the background.
@@ -17,14 +17,19 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import orjson
 import xxhash
 
-from treeline.corpus.errors import IndexDamaged, TreelineError
-from treeline.engine.durable import write_atomically
+from treeline.corpus.errors import IndexDamaged, IndexOutdated, TreelineError
+from treeline.engine.durable import WriterLock, write_atomically
+from treeline.engine.protocol import EncoderSpec, IndexInfo
 
 FILE = "manifest.json"
 ARTIFACTS = "artifacts/"  # side products; search works without them
 VERIFIED_AT_OPEN = 32 << 20  # bytes, smallest files first: some 10 ms
 READ_AT_ONCE = 1 << 20
 SKIPPED_FILES = (".lock", FILE, "rolled-back")
+
+FORMAT = 9  # of a generation's files; another one is refused instead of misread
+CURRENT = "current"
+POINTER_SECONDS = 30.0
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +49,15 @@ def file_checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
-def write_manifest(folder: Path) -> None:
-    """List every file of a complete generation."""
-    files = {
-        path.relative_to(folder).as_posix(): (path.stat().st_size, file_checksum(path))
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.endswith(SKIPPED_FILES)
-    }
+def write_manifest(folder: Path, base: Path | None = None) -> None:
+    """List every file of a complete generation. What it shares with its base is not read again."""
+    known = Manifest(base) if base is not None else None
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.endswith(SKIPPED_FILES):
+            name = path.relative_to(folder).as_posix()
+            entry = known.entry_of(name, path) if known is not None else None
+            files[name] = entry or (path.stat().st_size, file_checksum(path))
     content = orjson.dumps(files, option=orjson.OPT_INDENT_2)
     write_atomically(folder / FILE, f"{checksum(content)}\n".encode() + content)
 
@@ -64,6 +71,13 @@ class Manifest:
         if digest.decode("ascii", "replace") != checksum(content):
             raise IndexDamaged(str(folder), FILE)
         self._files: dict[str, tuple[int, str]] = orjson.loads(content)
+
+    def entry_of(self, name: str, path: Path) -> tuple[int, str] | None:
+        """The size and digest of a file, if this path is a link to it."""
+        try:
+            return self._files.get(name) if (self._folder / name).samefile(path) else None
+        except OSError:
+            return None
 
     def wrong_sizes(self) -> list[str]:
         """Files that are missing or have another size."""
@@ -170,3 +184,44 @@ def damage_check(method: Callable[Concatenate[Any, Params], Result]) -> Callable
             raise
 
     return call
+
+
+def read_info(folder: Path) -> IndexInfo:
+    """The description of a complete generation."""
+    info = orjson.loads((folder / "info.json").read_bytes())
+    if not isinstance(info, dict):
+        raise ValueError("info.json")
+    if info["format"] != FORMAT:
+        raise IndexOutdated(str(folder), info["format"], FORMAT)
+    encoders = tuple(EncoderSpec(name, dimension) for name, dimension in info["encoders"])
+    name, functions, created = info["name"], info["functions"], info["created"]
+    return IndexInfo(name, "embedded", folder.name, functions, encoders, created, token=info.get("token", ""))
+
+
+def write_info(info: IndexInfo, **more: Any) -> bytes:
+    """The content of a generation's `info.json`."""
+    return orjson.dumps(
+        {
+            "format": FORMAT,
+            "name": info.name,
+            "functions": info.functions,
+            "encoders": [(encoder.name, encoder.dimension) for encoder in info.encoders],
+            "created": info.created,
+            "token": info.token,
+            **more,
+        },
+        option=orjson.OPT_INDENT_2,
+    )
+
+
+def read_pointer(home: Path) -> str:
+    """The generation that an index's pointer names; empty when there is none."""
+    try:
+        return (home / CURRENT).read_bytes().decode("utf-8", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def pointer_lock(home: Path) -> WriterLock:
+    """Held while the pointer moves. A roll-back does not wait for the load in flight, whose lock is another."""
+    return WriterLock(home / "pointer.lock", POINTER_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,9 +140,15 @@ class RowsBuilder:
         target.mkdir()
         positions = self.living_rows()
         merge_tables(target, [table for _, table in self._tables], positions)
-        scans.merge_signatures(target, [self._folder / name for name, _ in self._tables], positions)
+        folders = [self._folder / name for name, _ in self._tables]
+        common = 0
+        if self._base and self._base["encoders"] == [[encoder.name, encoder.dimension] for encoder in self._encoders]:
+            more = sum(map(len, positions[1:]))
+            common = scans.share(target, folders[0], positions[0], len(self._tables[0][1]), more)
+        scans.merge_signatures(target, folders, positions, common)
         for number, encoder in enumerate(self._encoders):
-            scans.merge_vectors(target, number, encoder.dimension, list(self._vectors(number, encoder)), positions)
+            parts = [self._vectors(folder, number, encoder) for folder in folders]
+            scans.merge_vectors(target, number, encoder.dimension, parts, positions, common)
 
     def close(self) -> None:
         self._tables.clear()
@@ -153,11 +159,9 @@ class RowsBuilder:
         names = [BASE, *parts] if self._base else parts
         self._tables = [(name, Table(self._folder / name)) for name in names]
 
-    def _vectors(self, number: int, encoder: EncoderSpec) -> Iterator[Rows16 | None]:
-        """The vectors of each table; None for a base that does not have this encoder."""
+    def _vectors(self, folder: Path, number: int, encoder: EncoderSpec) -> tuple[Path, int] | None:
+        """A folder with the number that the encoder has in it; None for a base that does not have it."""
+        if folder.name != BASE:
+            return folder, number
         specs, spec = self._base.get("encoders", []), [encoder.name, encoder.dimension]
-        for name, _ in self._tables:
-            if name == BASE and spec not in specs:
-                yield None
-            else:
-                yield scans.read_vectors(self._folder / name, specs.index(spec) if name == BASE else number)
+        return (folder, specs.index(spec)) if spec in specs else None

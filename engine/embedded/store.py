@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from treeline.corpus.errors import IndexDamaged, IndexMissing, IndexOutdated
 from treeline.engine.durable import WriterLock, disk_errors, write_atomically
-from treeline.engine.embedded.engine import EmbeddedEngine, read_info
-from treeline.engine.embedded.manifest import ARTIFACTS, Manifest
-from treeline.engine.embedded.writer import CURRENT, EmbeddedWriter, pointer_lock, read_pointer
+from treeline.engine.embedded.manifest import ARTIFACTS, CURRENT, Manifest, pointer_lock, read_info, read_pointer
 from treeline.engine.names import check_name, newest_before, prunable
 from treeline.engine.protocol import EncoderSpec, IndexInfo
+
+if TYPE_CHECKING:
+    from treeline.engine.embedded.engine import EmbeddedEngine
+    from treeline.engine.embedded.writer import EmbeddedWriter
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +48,8 @@ class EmbeddedStore:
     def begin(
         self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
     ) -> EmbeddedWriter:
+        from treeline.engine.embedded.writer import EmbeddedWriter
+
         home = self._home / check_name(name)
         with disk_errors(home):
             self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -151,6 +155,8 @@ class EmbeddedStore:
         raise IndexMissing(f"the index {name!r} changes faster than it can be opened", "try again")
 
     def _open(self, name: str) -> EmbeddedEngine:
+        from treeline.engine.embedded.engine import EmbeddedEngine  # numpy and tantivy, which not all commands need
+
         first = self._unusable.get(self._inode(name, self._pointer(name)))
         for generation in self._usable(name):
             try:

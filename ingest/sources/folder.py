@@ -44,6 +44,7 @@ from treeline.ingest.source import (
 from treeline.ingest.sources.checkout import Checkout, PublishedFiles, checkout_of, published_files, read_git_file
 
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # Python's own mark, whatever the folder is called
+NO_SOURCE = "data or binary by its name"
 # A walk with a limit on files looks at this many entries per file of the limit.
 MAX_ENTRIES_PER_FILE = 20
 
@@ -101,6 +102,14 @@ class FileUnit:
         content = self._content
         return "" if isinstance(content, str) else content_reason(self.key, content, self.options)
 
+    @property
+    def reason(self) -> str:
+        """Why the file is left out, or ''; it is read unless its digest says so."""
+        is_plain = self.size <= self.options.max_file_bytes and os.access(self.file, os.R_OK)
+        if self.known_digest and is_plain:
+            return skip_reason(self.known_digest)
+        return self._content if isinstance(self._content, str) else self._reason
+
     @cached_property
     def location(self) -> FileLocation:
         return self.location_of(self._content if isinstance(self._content, bytes) else b"")
@@ -134,6 +143,23 @@ class FileUnit:
             yield FileChunk(content, self.location, readable(str(self.file)), limit, kinds, keep)
 
 
+class UnreadUnit(NamedTuple):
+    """A file whose stamp has not changed since it was read; a tenth of a `FileUnit`'s time to make."""
+
+    folder: Folder
+    relative: str
+    stamp: Stamp
+    key: str
+    digest: str
+
+    @property
+    def size(self) -> int:
+        return self.stamp.size
+
+    def chunks(self) -> Iterator[Chunk]:
+        return self.folder.unit(self.relative, self.stamp, Counter(), self.digest).chunks()
+
+
 def always(location: FileLocation) -> Callable[[bytes], FileLocation]:
     """A `location_of` for a file whose location does not depend on its content."""
     return lambda _: location
@@ -160,7 +186,7 @@ class Folder:
         listing = self.known_listing
         if listing is None:
             listing = Listing()
-            self._walk(listing)
+            self._walk(listing, lambda _, reason: listing.skips.update((reason,)))
             listing.files = dict(sorted(listing.files.items()))
         self.left_out.update(listing.skips)
         return listing
@@ -170,18 +196,38 @@ class Folder:
         return sum(stamp.size for stamp in self.listing.files.values())
 
     def units(self) -> Iterator[Unit]:
-        for relative in self.listing.files:
-            yield self._unit(relative, self.left_out, self.digests.get(relative, ""))
+        for relative, stamp in self.listing.files.items():
+            digest = self.digests.get(relative)
+            if not digest:
+                yield self.unit(relative, stamp, self.left_out)
+                continue
+            if reason := skip_reason(digest):
+                self.left_out[reason] += 1
+            yield UnreadUnit(self, relative, stamp, readable(relative), digest)
 
     def digest_of(self, relative: str) -> str:
         """The digest of a file's unit, from its current content."""
-        return self._unit(relative, Counter()).digest
+        return self.unit(relative, self.listing.files[relative], Counter()).digest
 
-    def _unit(self, relative: str, left_out: Counter[str], known_digest: str = "") -> FileUnit:
-        size = self.listing.files[relative].size
-        where = partial(self._location, relative)
-        top = str(self.root)
-        return FileUnit(f"{top}/{relative}", readable(relative), size, where, self.options, left_out, known_digest, top)
+    def skips(self, toward: str = "", passes: Callable[[str], bool] = bool) -> Iterator[tuple[str, str]]:
+        """The files and folders that are left out, each with the reason: those whose paths pass, and a folder around
+        `toward`; nothing else than what begins with `toward` is looked at."""
+        every: list[tuple[str, str]] = []
+        self._walk(listing := Listing(), lambda path, reason: every.append((readable(path), reason)), toward)
+        yield from (
+            (path, reason) for path, reason in every if passes(path) or (path[-1:] == "/" and toward.startswith(path))
+        )
+        for relative, stamp in listing.files.items():
+            unit = self.unit(relative, stamp, Counter(), self.digests.get(relative, ""))
+            if passes(unit.key) and (reason := unit.reason):
+                yield unit.key, reason
+
+    def unit(self, relative: str, stamp: Stamp, left_out: Counter[str], known_digest: str = "") -> FileUnit:
+        """One of the files of the folder."""
+        where, top = partial(self._location, relative), str(self.root)
+        return FileUnit(
+            f"{top}/{relative}", readable(relative), stamp.size, where, self.options, left_out, known_digest, top
+        )
 
     @cached_property
     def _top(self) -> Path:
@@ -210,8 +256,9 @@ class Folder:
             return FileLocation(self.repo, path, "", here)
         return FileLocation(self.repo, path, sha, checkout.url(path, sha))
 
-    def _walk(self, listing: Listing) -> None:
-        """List the files breadth first, without following links."""
+    def _walk(self, listing: Listing, skip: Callable[[str, str], None], toward: str = "") -> None:
+        """List the files breadth first, without following links; `skip` takes the path and reason of what is left out.
+        With `toward`, only what lies on the way to paths that begin so."""
         read = partial(ignore_text, self._top)
         waiting = deque([("", ignored_above(self._top, self._prefix) or IgnoreRules())])
         count, top = 0, f"{self.root}/"
@@ -226,36 +273,42 @@ class Folder:
                 with os.scandir(top + relative) as entries:
                     children = list(entries)
             except OSError:
-                listing.skips["unreadable folder"] += 1
+                skip(relative, "unreadable folder")
                 continue
             if relative and any(entry.name == VIRTUAL_ENVIRONMENT for entry in children):
-                listing.skips["virtual environment"] += 1
+                skip(relative, "virtual environment")
                 continue
             count += len(children)
             if relative and any(entry.name in IGNORE_FILES for entry in children):
                 rules = rules.entering(self._prefix + relative.rstrip("/"), read)
+            if toward:
+                children = [one for one in children if _leads(f"{relative}{one.name}", toward)]
             for entry in children:
                 path = f"{relative}{entry.name}"
                 if entry.is_symlink():
-                    listing.skips["link"] += 1
+                    skip(path, "link")
                 elif entry.is_dir(follow_symlinks=False):
                     is_ignored = rules.match(self._prefix + path, is_folder=True)
                     reason = folder_reason(path, is_ignored, self.options) or self._other_worktree(path)
                     if not reason and count > MAX_ENTRIES_PER_FILE * self.max_files:
                         reason = "folder beyond the limit"
                     if reason:
-                        listing.skips[reason] += 1
+                        skip(f"{path}/", reason)
                     else:
                         waiting.append((f"{path}/", rules))
                 elif entry.name in IGNORE_FILES:
                     listing.rules[path] = Stamp.of(entry.stat(follow_symlinks=False))
-                elif is_source(path) and entry.is_file(follow_symlinks=False):
+                elif not entry.is_file(follow_symlinks=False):
+                    skip(path, "not a plain file")
+                elif not is_source(path):
+                    skip(path, NO_SOURCE)
+                else:
                     is_ignored = rules.match(self._prefix + path, is_folder=False)
                     reason = file_reason(path, is_ignored, self.options)
                     if not reason and len(listing.files) >= self.max_files:
                         reason = "file beyond the limit"
                     if reason:
-                        listing.skips[reason] += 1
+                        skip(path, reason)
                     else:
                         listing.files[path] = Stamp.of(entry.stat(follow_symlinks=False))
 
@@ -276,6 +329,11 @@ class Folder:
         size = file.stat().st_size
         unit = FileUnit(file, readable(name), size, where, folder.options, folder.left_out)
         return UnitList(readable(str(file)), (unit,), folder.left_out)
+
+
+def _leads(path: str, toward: str) -> bool:
+    """Whether a path begins so, or is of a folder on the way there."""
+    return path.startswith(toward) or toward.startswith(f"{path}/")
 
 
 def ignored_above(top: Path, inner: str) -> IgnoreRules | None:

@@ -132,6 +132,7 @@ def _fetch(url: str, ref: str, scheme: str, clone: Path, options: ReadOptions) -
     fetch = ["-c", "fetch.unpackLimit=1", "fetch", "--progress", "--depth=1", "--no-tags"]
     fetch += ["--no-recurse-submodules", "--no-auto-maintenance"]
     _git(["-C", str(clone), *fetch, "--", "origin", ref or "HEAD"], scheme, watch, url)
+    watch(0)  # a fast fetch may end unseen
     _check_size(clone, url, options)
     _git(["-C", str(clone), "checkout", "--quiet", "--force", "--detach", "FETCH_HEAD"], scheme)
 

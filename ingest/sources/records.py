@@ -9,7 +9,6 @@ from treeline.corpus.function import LINES_IN_URL, Function
 from treeline.graph.references import FileFacts
 from treeline.ingest.parsers.captures import TooTangled
 from treeline.ingest.parsers.comments import without_doc
-from treeline.ingest.parsers.names import code_tokens, docstring_tokens
 from treeline.ingest.parsers.outline import Single, single
 from treeline.ingest.parsers.registry import grammars
 from treeline.ingest.source import Parsed, Problem, ReadOptions
@@ -97,13 +96,7 @@ def to_function(
             code = without_doc(source, 0, len(source), syntax.doc).decode("utf-8", "replace")
             values["docstring"] = values["docstring"] or syntax.doc.text
     tokens, summary = (_tokens(record, names) for names in TOKENS.values())
-    function = Function(
-        **values,
-        code=code,
-        code_tokens=tokens or code_tokens(code, grammar.line_comment if grammar is not None else "#"),
-        docstring_tokens=summary or docstring_tokens(values["docstring"]),
-    )
-    return function, syntax
+    return Function(**values, code=code, code_tokens=tokens, docstring_tokens=summary), syntax
 
 
 def _text(record: Mapping[str, object], field: str, names: Sequence[str]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from treeline.corpus.function import Function
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.pipeline import LoadOptions, Summary, load
@@ -44,6 +46,17 @@ def project(folder: Path, files: dict[str, str]) -> Path:
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+def enter_project(tmp_path: Path, files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that nobody indexed yet, with this process in it; the data folder is `home` beside it."""
+    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREELINE_ENCODER", "none")
+    monkeypatch.delenv("TREELINE_INDEX", raising=False)
+    folder = project(tmp_path / "demo", files)
+    (folder / ".git").mkdir()
+    monkeypatch.chdir(folder)
     return folder
 
 

@@ -19,7 +19,7 @@ from treeline.corpus.errors import InputError
 from treeline.engine.embedded.store import EmbeddedStore
 from treeline.engine.protocol import Engine, Store
 from treeline.graph import callgraph
-from treeline.ingest import artifacts
+from treeline.ingest import artifacts, stamps
 from treeline.ingest import project as projects
 from treeline.ingest.project import Project, Refreshed, find_project, forget, refresh, watch
 from treeline.ingest.source import Parsed
@@ -58,7 +58,7 @@ def age(folder: Path) -> None:
 @pytest.fixture(autouse=True)
 def no_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
     """ctime cannot be set, so the tests trust the clock of the file system that they run on."""
-    monkeypatch.setattr(projects, "CLOCK_TICK_NS", -1_000_000_000_000)
+    monkeypatch.setattr(stamps, "CLOCK_TICK_NS", -1_000_000_000_000)
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -237,7 +237,7 @@ def test_a_file_as_young_as_the_last_look_is_read_again(
     root: Path, store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file may change twice within one tick of the clock, and its stamp stays the same."""
-    monkeypatch.setattr(projects, "CLOCK_TICK_NS", 2_000_000_000)
+    monkeypatch.setattr(stamps, "CLOCK_TICK_NS", 2_000_000_000)
     done = refreshed(root, store, home)
     with closing(sqlite3.connect(home / projects.FOLDER / f"{done.project.index}.sqlite")) as database:
         database.execute("UPDATE file SET digest = 'what the file was within the same tick'")
@@ -248,7 +248,7 @@ def test_a_file_as_young_as_the_last_look_is_read_again(
 def test_a_folder_as_young_as_the_last_look_is_listed_again(
     root: Path, store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projects, "CLOCK_TICK_NS", 3_600_000_000_000)  # an hour, however slow the machine is
+    monkeypatch.setattr(stamps, "CLOCK_TICK_NS", 3_600_000_000_000)  # an hour, however slow the machine is
     os.utime(root)
     refreshed(root, store, home)
     before = root.stat().st_mtime_ns
@@ -295,8 +295,8 @@ def test_links_are_not_followed(root: Path, store: Store, home: Path, tmp_path: 
 def test_beside_another_process_the_answer_comes_from_what_is_there(root: Path, store: Store, home: Path) -> None:
     found = refreshed(root, store, home).project
     (root / "a.py").write_text(CODE.format("changed"))
-    with projects._open(found, home) as database:
-        assert projects._lock(database, 0)
+    with stamps.open_state(projects.state_file(found.root, home), home) as database:
+        assert stamps.lock(database, 0)
         done = refreshed(root, store, home)
     assert done.is_busy
     assert "another process" in str(done)

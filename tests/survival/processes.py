@@ -25,7 +25,7 @@ FILES, FUNCTIONS = 4, 4  # size of the source: a smaller one allows more rounds
 VERBS = ("parse", "send", "sort", "merge")
 NOUNS = ("header", "socket", "matrix", "token")
 LONGEST = 120.0  # seconds; a process that takes longer hangs
-RIGHT = 0.98  # cosine of a stored vector; half precision and the prior take a little
+RIGHT = 0.97  # cosine of a stored vector; half precision, the prior and what its file says take a little
 TRACEBACK = "Traceback (most recent call last)"
 
 

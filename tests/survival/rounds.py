@@ -37,6 +37,7 @@ from tests.survival.processes import (
     write_source,
 )
 from tests.survival.server import Server, disturb, new_server
+from treeline.engine.embedded import scans
 
 FIRST, CURRENT, NEXT = 1, 2, 3  # versions: two generations exist, the third is loaded
 SMALL_DISK = 12 << 20  # bytes
@@ -87,6 +88,7 @@ class Place:
 
     def prepare(self) -> None:
         """Make the index that every round starts from, count each action's file changes, and import everything."""
+        scans.SHARE_FROM_ROWS, scans.MOST_CHANGED = 0, 1  # a tiny index shares files with its base as a large one does
         self.base.mkdir(parents=True, exist_ok=True)
         for version in (FIRST, CURRENT):
             write_source(self.source, version)

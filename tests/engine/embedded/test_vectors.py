@@ -21,10 +21,10 @@ def clustered(count: int, seed: int = 0, dimension: int = DIMENSION) -> NDArray[
 
 
 def matrix_of(folder: Path, rows: NDArray[np.float32]) -> Matrix:
-    folder.mkdir(exist_ok=True)
-    write_vectors(folder, 0, rows)
-    part = np.array(scans.read_vectors(folder, 0))
-    merge_vectors(folder, 0, rows.shape[1], [part], [np.arange(len(rows))])
+    part = folder / "part"
+    part.mkdir(parents=True)
+    write_vectors(part, 0, rows)
+    merge_vectors(folder, 0, rows.shape[1], [(part, 0)], [np.arange(len(rows))])
     return Matrix(folder, 0)
 
 

@@ -66,7 +66,7 @@ def test_only_the_code_column_is_enough_of_a_function(tmp_path: Path) -> None:
     short = {key: value for key, value in row().items() if key not in ("whole_func_string", "func_code_tokens")}
     (function,) = read(f"codesearchnet:{table(tmp_path / 'train-0.parquet', [short])}").functions
     assert function.original_string == SOURCE
-    assert function.code_tokens[:3] == ("def", "add", "(")
+    assert not function.code_tokens
 
 
 def test_bad_rows_are_reported_by_number(tmp_path: Path) -> None:
