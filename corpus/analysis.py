@@ -31,7 +31,26 @@ NAME_WEIGHT = 2  # how often the words of a name count; not chosen on the 99 que
 LONGEST_WORD = 100  # letters; longer ones are encoded data, not words
 REMEMBERED_WORDS = 500_000  # about the distinct words of a million functions; 100 MB
 
-_stem = Stemmer.Stemmer("english").stemWord
+# Words that the stemmer takes for forms of another word of code: `import`, `position`, `author`, `custom`, `invalid`.
+ODD_STEMS = {
+    word: root
+    for root, words in {
+        "importanc": "importance important importantly",
+        "positiv": "positive positives positively",
+        "authoriz": "authorize authorized authorizes authorizing authorization authorizations authorizer authority",
+        "customer": "customer customers",
+        "invalidat": "invalidate invalidated invalidates invalidating invalidation invalidations",
+        "responsibl": "responsible responsibility responsibilities",
+        "performanc": "performance",
+    }.items()
+    for word in words.split()
+}
+
+_porter = Stemmer.Stemmer("english").stemWord
+
+
+def _stem(word: str) -> str:
+    return ODD_STEMS.get(word) or _porter(word)
 
 
 class _Words(dict[str, str]):

@@ -18,6 +18,7 @@ LINES_IN_URL = re.compile(r"#L(\d{1,9})(?:-L?(\d{1,9}))?$")
 
 # The kinds of units. `file` is the text of a file outside its definitions, `section` a part of a document.
 KINDS = ("function", "method", "class", "interface", "type", "enum", "constant", "file", "section", "config")
+FUNCTION_KINDS = frozenset({"function", "method"})
 
 
 class Address(NamedTuple):

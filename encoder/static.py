@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors, add_to_functions, add_to_queries, check_version, unit
-from treeline.encoder.text import LONGEST_TEXT, fields
+from treeline.encoder.text import LONGEST_TEXT, Fields, fields
 
 MODEL_FOLDER = Path(__file__).parent / "model"
 CONFIG, VOCABULARY, TENSORS = "config.json", "vocabulary.txt", "model.safetensors"
@@ -28,6 +28,7 @@ MATRICES = ("table", "function_first", "function_second", "query_first", "query_
 USUAL = 0.5  # cosine of a best answer; the median is .57 for docstrings, .64 on the web (docs/research/lanes.md)
 # The safetensors types that the encoder uses.
 DTYPES = {"F32": "<f4", "F16": "<f2", "I8": "<i1", "U16": "<u2", "I32": "<i4", "I64": "<i8", "U8": "<u1"}
+CONTEXT = 0.2  # the length of the vector of a file's description beside that of a unit in it
 BATCH = 1_024  # functions per sparse product: large enough to vectorise, small enough for the cache
 
 # Text to bags of token ids: split identifiers, WordPiece tokens, and known pairs of neighbours.
@@ -198,15 +199,24 @@ class StaticEncoder:
                 row[:] = add_to_queries(unit(_through(self._query_layer, vector, vector)))
         return vectors
 
-    def encode_functions(self, functions: Sequence[Function]) -> Vectors:
+    def encode_functions(self, functions: Sequence[Function], contexts: Sequence[str] = ()) -> Vectors:
+        """One unit row per function; `contexts` are texts about the file that each is in, or empty."""
         vectors = np.empty((len(functions), self.dimension), dtype=np.float32)
         for start in range(0, len(functions), BATCH):
             batch = functions[start : start + BATCH]
-            vectors[start : start + len(batch)] = self._encode_batch(batch)
+            own = self._directions(list(map(fields, batch)))
+            if any(around := contexts[start : start + BATCH]):
+                texts = {text: number for number, text in enumerate(dict.fromkeys(around))}
+                about = self._directions([Fields("", text, "", "") for text in texts])
+                own = np.where(
+                    own.any(axis=1, keepdims=True), own + CONTEXT * about[[texts[text] for text in around]], own
+                )
+            vectors[start : start + len(batch)] = add_to_functions(unit(own), batch)
         return vectors
 
-    def _encode_batch(self, functions: Sequence[Function]) -> Vectors:
-        columns = zip(*(fields(function) for function in functions), strict=True)
+    def _directions(self, rows: Sequence[Fields]) -> Vectors:
+        """One unit row per text, without the prior."""
+        columns = zip(*rows, strict=True)
         parts = []
         for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True)):
             if self._function_layer is None and not self._gates[number]:  # a bag of words reads code alone
@@ -214,8 +224,7 @@ class StaticEncoder:
             parts.append(self._pool(*self.tokenizer.bag_arrays(texts, self.limits[field]), number))
         total = np.asarray(sum(gate * part for gate, part in zip(self._gates, parts, strict=True)), dtype=np.float32)
         vectors = _through(self._function_layer, np.hstack(parts), total)
-        vectors = np.where(total.any(axis=1, keepdims=True), vectors, np.float32(0.0))  # zero vectors stay zero
-        return add_to_functions(unit(vectors), functions)
+        return unit(np.where(total.any(axis=1, keepdims=True), vectors, np.float32(0.0)))  # zero vectors stay zero
 
     @cached_property
     def _table(self) -> Vectors:

@@ -1,20 +1,18 @@
 """Clusters of a whole index by meaning: k-means over its vectors at build time, for "similar functions".
 
 Mini-batch k-means on a sample (Sculley, "Web-scale k-means clustering", WWW 2010), then one pass that assigns every
-function to its nearest centre: 182,431 × 256 in seconds. An update keeps the centres and their labels until a fifth of
+function to its nearest centre: 182,431 × 256 in seconds. An update keeps the centres until a fifth of
 the index has changed, so the clusters of an updated index may differ from those of a rebuilt one.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from treeline.corpus.analysis import STOP_WORDS, parts
 from treeline.corpus.arrays import read_archive
 from treeline.corpus.frozen import frozen
 from treeline.graph.tree import pack_texts, unpack_texts
@@ -25,19 +23,17 @@ CLUSTERS = 50
 SAMPLE = 40_000  # of 182,431 functions: inertia within 1 % of a fit on all of them, in a quarter of the time
 BATCH = 4_096
 STEPS = 100  # 40,000 × 256 in 1.5 s, to an inertia of 20,950; scikit-learn's took 3 s to 21,050 and 146 MB with scipy
-LABEL_WORDS = 4
 BLOCK = 16_384
 REFIT_AFTER = 0.2  # of the functions
 
 
 @frozen
 class CorpusClusters:
-    """Each function's cluster, the centres, and a few words that label each cluster."""
+    """Each function's cluster, and the centres."""
 
     ids: tuple[str, ...]
     clusters_of: NDArray[np.int32]
     centres: Vectors
-    labels: tuple[str, ...]
     rows: dict[str, int]
     strangers: int  # functions added or removed since the centres were fitted
 
@@ -49,15 +45,14 @@ class CorpusClusters:
         return [self.ids[row] for row in np.flatnonzero(self.clusters_of == cluster)]
 
 
-def build(ids: Sequence[str], vectors: Vectors, names: Sequence[str] = (), k: int = CLUSTERS, seed: int = 0) -> bytes:
-    """The `clusters` artifact; `names` (function names in the order of the ids) give the clusters their labels."""
+def build(ids: Sequence[str], vectors: Vectors, k: int = CLUSTERS, seed: int = 0) -> bytes:
+    """The `clusters` artifact."""
     usable = _usable(vectors)
     centres = np.zeros((0, vectors.shape[1] if vectors.ndim == 2 else 0), dtype=np.float32)
     if len(usable):
         centres = _centres(vectors, usable, min(k, len(usable)), seed)
     clusters_of = _assign(vectors, centres)
-    labels = _labels(names, clusters_of, len(centres)) if len(names) == len(ids) else ("",) * len(centres)
-    return _dump(ids, clusters_of, centres, labels, 0)
+    return _dump(ids, clusters_of, centres, 0)
 
 
 def update(before: bytes, new_ids: Sequence[str], vectors: Vectors, old_ids: Sequence[str]) -> bytes | None:
@@ -70,19 +65,16 @@ def update(before: bytes, new_ids: Sequence[str], vectors: Vectors, old_ids: Seq
     remaining = np.setdiff1d(np.arange(len(clusters.ids)), np.fromiter(old_rows, np.int64, len(old_rows)))
     clusters_of = np.concatenate([clusters.clusters_of[remaining], _assign(vectors, clusters.centres)])
     ids = [*(clusters.ids[row] for row in remaining.tolist()), *new_ids]
-    return _dump(ids, clusters_of, clusters.centres, clusters.labels, strangers)
+    return _dump(ids, clusters_of, clusters.centres, strangers)
 
 
-def _dump(
-    ids: Sequence[str], clusters_of: NDArray[np.int32], centres: Vectors, labels: Sequence[str], strangers: int
-) -> bytes:
+def _dump(ids: Sequence[str], clusters_of: NDArray[np.int32], centres: Vectors, strangers: int) -> bytes:
     buffer = BytesIO()
     np.savez(
         buffer,
         ids=pack_texts(ids),
         assigned=clusters_of,
         centres=centres,
-        labels=pack_texts(labels),
         strangers=np.array([strangers]),
     )
     return buffer.getvalue()
@@ -92,9 +84,8 @@ def load(data: bytes) -> CorpusClusters:
     arrays = read_archive(data)
     clusters_of, centres = arrays["assigned"], arrays["centres"]
     ids = tuple(unpack_texts(arrays["ids"], len(clusters_of)))
-    labels = tuple(unpack_texts(arrays["labels"], len(centres)))
     rows = {function_id: row for row, function_id in enumerate(ids)}
-    return CorpusClusters(ids, clusters_of, centres, labels, rows, int(arrays.get("strangers", [0])[0]))
+    return CorpusClusters(ids, clusters_of, centres, rows, int(arrays.get("strangers", [0])[0]))
 
 
 def _centres(vectors: Vectors, usable: NDArray[np.intp], k: int, seed: int) -> Vectors:
@@ -130,21 +121,3 @@ def _nearest(vectors: Vectors, centres: Vectors) -> NDArray[np.intp]:
     """The nearest centre by ‖v − c‖², leaving out ‖v‖², which is the same for every centre."""
     closeness = vectors @ centres.T - 0.5 * np.einsum("ij,ij->i", centres, centres)
     return np.asarray(closeness.argmax(axis=1))
-
-
-def _labels(names: Sequence[str], clusters_of: NDArray[np.int32], count: int) -> tuple[str, ...]:
-    """Words of the members' names that are most over-represented: count × log of (share here / share overall)."""
-    words = [Counter[str]() for _ in range(count)]
-    for name, cluster in zip(names, clusters_of.tolist(), strict=True):
-        if cluster >= 0:
-            own = {part.lower() for part in parts(name.rsplit(".", 1)[-1])}
-            words[cluster].update(word for word in own - STOP_WORDS if len(word) > 1)
-    overall = sum(words, Counter[str]())
-    total = sum(overall.values())
-    labels = []
-    for here in words:
-        size = max(sum(here.values()), 1)
-        weight = {word: n * np.log(n / size * total / overall[word]) for word, n in here.items()}
-        best = sorted(weight, key=lambda word: (-weight[word], word))[:LABEL_WORDS]
-        labels.append(" ".join(best))
-    return tuple(labels)

@@ -102,6 +102,11 @@ class Repository:
     head: str
     quality: float
 
+    @property
+    def is_shallow(self) -> bool:
+        """Whether git has only the last commits of it."""
+        return any((folder / ".git" / "shallow").is_file() for folder in (self.root, *self.root.parents))
+
 
 class History:
     """The histories of an index's repositories, for reading; safe to use from several threads."""

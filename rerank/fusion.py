@@ -47,6 +47,8 @@ WEIGHTS_IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "tfidf": 0.5, "graph": 
 # than those we report (docs/research/lanes.md).
 WORDS_LESS, LEAST_DENSE, MOST_DENSE = 2.0, 2.0, 6.0
 CONFIDENCE = 10.0  # a best cosine .07 above usual doubles the lane's weight
+# The factor at the least: in a small repository even the right answer to a paraphrase has a cosine below usual.
+LEAST_CONFIDENCE = 0.35
 
 FILLER = "dense"
 # Lifts the intersection above everything else, and the filler above the other lanes. It is part of the shares, so the
@@ -111,7 +113,8 @@ def adaptive(
     """Fuse by score with weights chosen for this query; an unknown kind uses the given weights."""
     own = weights_for(traits) or weights
     if traits.kind in KINDS_IN_WORDS:
-        sure = {one.lane: weight_of(one.lane, own) * exp(CONFIDENCE * one.margin) for one in lists if one.margin}
+        factors = {one.lane: max(LEAST_CONFIDENCE, exp(CONFIDENCE * one.margin)) for one in lists if one.margin}
+        sure = {lane: weight_of(lane, own) * factor for lane, factor in factors.items()}
         own = {**own, **sure}
     return score_sum(lists, own, traits, limit)
 

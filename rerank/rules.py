@@ -1,9 +1,9 @@
 """The rules of the default ranking, as a table: what each adds to a candidate's score, or to its divisor.
 
-A rule is a function over the columns of the candidates. Its weight is in parts of the span of the fused scores, chosen
-by five-fold cross-validation over repositories (docs/research/tree-ranking.md). Some rules need an index of whole
-repositories, where files and classes are units too; in an index of functions alone, as CodeSearchNet is, a file's other
-functions say nothing about one of them (docs/research/rerankers.md).
+A rule is a function over the columns of the candidates. Its weight is in parts of the span of the fused scores. Those
+of the rules about files are learnt (`python -m lab.weights`, docs/research/tree-ranking.md). Some rules need an index
+of whole repositories, where files and classes are units too; in an index of functions alone, as CodeSearchNet is, a
+file's other functions say nothing about one of them (docs/research/rerankers.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeline.corpus.frozen import frozen
-from treeline.corpus.function import lines_in
+from treeline.corpus.function import FUNCTION_KINDS, lines_in
 from treeline.graph.hyperbolic import Floats
 from treeline.rerank.candidates import Candidates, Positions, RerankContext, min_max
 from treeline.rerank.evidence import (
@@ -41,9 +41,8 @@ from treeline.rerank.evidence import (
 PAGE = 10  # ranks to divide up
 REPOSITORY, FILE, CLASS = 1, 2, 3  # radii, in edges from the root: chains of folders are contracted
 
-FUNCTIONS = frozenset({"function", "method"})
 TYPES = frozenset({"class", "interface", "type", "enum"})
-DEFINES = FUNCTIONS | TYPES | {"constant"}
+DEFINES = FUNCTION_KINDS | TYPES | {"constant"}
 BY_KIND = dict.fromkeys(TYPES, 0.2) | {"constant": -0.5}  # a type rather than a value
 
 SYMBOL = re.compile(r"[\w$@]+(?:(?:\.|::|#|->)[\w$@?!]+)*(?:\(\))?")  # one name, however qualified
@@ -55,7 +54,8 @@ BROAD = re.compile(r"how\s+(?!to\b)|\S+(?:\s+\S+){1,2}$", re.IGNORECASE)
 # Re-exports in Rust, JavaScript and TypeScript, and Python's `__all__`, up to the end of the statement.
 RE_EXPORT = r"\b(?:pub\s+use|export|__all__)\b[^;=]{{0,2000}}?=?[^;=]{{0,2000}}?\b{}\b"
 RE_EXPORT_FILES = 20  # file units that are searched for a re-export of a name that nothing defines
-INLINE_TEST = re.compile(r"tests?\.|(?:.*\.)?test_")  # a test inside a file of code, as Rust has them
+# A test inside a file of code, as Rust has them, or a callback of a test framework.
+INLINE_TEST = re.compile(r"tests?\.|(?:.*\.)?(?:test_|(?:describe|it|test)\()")
 
 RE_EXPORTS = 2.0  # more than all evidence of files that mention the name
 MODULE = 1.4  # the file of the name that the query is: as much as a type
@@ -64,12 +64,16 @@ TOP_LEVEL = 0.2  # a definition that is no member
 OTHER_CLASS = 0.5  # the factor if the query names another class or module
 FADING = 0.5  # the factor for each further unit of a file
 DOCUMENT_SUPPORT = 0.5  # the factor for a document, which mentions the same thing in many sections
+WHOLE_FILE = (3, 10), (1 / 3, 1.0)  # words of a query, and the factor for the score of a whole file
 USUAL_LENGTH = 400  # lines of a file that neither gains nor loses
+SHORT_CONSTANT = 3  # lines
 CERTAIN = 2.5  # the factor if a conversion's direction is known, as for `atoi`, and not guessed from the name
 MEMBERS = 3  # of the type that the query names, before other results
 MOST_STEPS = 3  # of a repository, so one that is full of answers is not shut out
 NAMES_SHOWN = 3  # of the other matches in a file
 ISSUE_FILES = 0.25  # of the usual distance between the results of a file
+GROWTH = 0.25  # the power with which that distance grows: the third result of a file is hardly further than the second
+LONG = 50  # lines of a unit; a longer one gains no more
 JUST = 1e-9  # puts one candidate right before or after another
 
 
@@ -98,9 +102,14 @@ class Columns:
         return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
     @cached_property
+    def spans(self) -> list[tuple[int, int] | None]:
+        """The first and last line of each candidate, where they are known."""
+        return [lines_in(fragment) for fragment in self.head.parts("fragment")]
+
+    @cached_property
     def has_files(self) -> bool:
         """Whether files and classes are units too."""
-        return any(kind not in FUNCTIONS for kind in self.kinds)
+        return any(kind not in FUNCTION_KINDS for kind in self.kinds)
 
     @cached_property
     def language_of_file(self) -> list[str]:
@@ -289,10 +298,12 @@ def other_matches(columns: Columns, position: int) -> str:
 
 
 def whole_file(columns: Columns) -> Floats | None:
-    """The keyword score of the whole file, on the scale of the candidates' files."""
+    """The keyword score of the whole file, on the scale of the candidates' files; the more words, the more it says."""
     keys = zip(columns.repo_of_file, columns.paths, strict=True)
     scores = np.array([columns.context.files.get(key, 0.0) for key in keys])
-    return min_max(scores)[columns.files] if scores.any() else None
+    if not scores.any():
+        return None
+    return np.interp(len(columns.query.split()), *WHOLE_FILE) * min_max(scores)[columns.files]
 
 
 def file_name(columns: Columns) -> Floats:
@@ -356,7 +367,7 @@ def commit(columns: Columns, position: int) -> str:
 
 def length(columns: Columns) -> Floats:
     """The logarithm of the length of the file: longer documents answer more questions (Kraaij et al., SIGIR 2002)."""
-    last = [(lines_in(fragment) or (1, 1))[1] for fragment in columns.head.parts("fragment")]
+    last = [span[1] if span else 1 for span in columns.spans]
     longest = np.ones(len(columns.paths))
     np.maximum.at(longest, columns.files, np.array(last, dtype=np.float64))
     return np.log(longest / USUAL_LENGTH)[columns.files]
@@ -366,6 +377,15 @@ def test(columns: Columns) -> Floats:
     """1 for what lies in a test, example, vendored or generated file, and for a test inside a file of code."""
     inside = np.array([INLINE_TEST.match(name) is not None for name in columns.names])
     return np.maximum(role("tests")(columns), inside & (not ASKED_FOR.search(columns.query)))
+
+
+def value(columns: Columns) -> Floats | None:
+    """1 for short constants, such as aliases and type variables: their names have the words, and they say no more."""
+    if columns.is_symbol:
+        return None
+    rows = zip(columns.kinds, columns.spans, strict=True)
+    is_short = [kind == "constant" and span is not None and span[1] - span[0] < SHORT_CONSTANT for kind, span in rows]
+    return np.array(is_short, dtype=np.float64)
 
 
 def role(name: str) -> Callable[[Columns], Floats]:
@@ -399,19 +419,20 @@ def other_language(columns: Columns) -> Floats | None:
 RULES = (
     Rule("definitions", 1.0, lambda columns: columns.definitions, "the query is its name"),
     Rule("re-exports", RE_EXPORTS, re_exports, "it re-exports the name", "another file has the exact name", "files"),
-    Rule("support", 0.5, support, "more matches in its file", scope="files", detail=other_matches),
-    Rule("whole-file", 0.25, whole_file, "its file has the words", scope="files"),
+    Rule("support", 0.33, support, "more matches in its file", scope="files", detail=other_matches),
+    Rule("whole-file", 0.67, whole_file, "its file has the words", scope="files"),
     Rule("file-name", 0.6, file_name, "its file's name", scope="files"),
-    Rule("folder-name", 0.5, folder_name, "its folder's name", scope="files"),
-    Rule("facade", 0.2, facade, "its folder's parts match", scope="files"),
+    Rule("folder-name", 0.55, folder_name, "its folder's name", scope="files"),
+    Rule("facade", 0.22, facade, "its folder's parts match", scope="files"),
     Rule("home", 1.5, home, "its repository defines names in the query", scope="files"),
     Rule("history", 0.4, history, "changed by commits about the same", scope="files", detail=commit),
-    Rule("length", 0.05, length, "a long file", "a short file", "files"),
-    Rule("tests", -0.5, test, "a test, example, vendored or generated code", scope="files"),
-    Rule("changelogs", -1.0, role("changelogs"), "a list of changes", scope="files"),  # mentions all, explains nothing
-    Rule("documents", -0.3, role("documents"), "a document", scope="files"),  # code that answers as well goes first
-    Rule("index-files", -0.15, role("index-files"), "a file that re-exports others", scope="files"),
-    Rule("old-versions", -0.5, role("old-versions"), "an older version", scope="files"),
+    Rule("length", 0.07, length, "a long file", "a short file", "files"),
+    Rule("tests", -0.6, test, "a test, example, vendored or generated code", scope="files"),
+    Rule("constants", -0.2, value, "a short constant", scope="files"),
+    Rule("changelogs", -1.1, role("changelogs"), "a list of changes", scope="files"),  # mentions all, explains nothing
+    Rule("documents", -0.35, role("documents"), "a document", scope="files"),  # code that answers as well goes first
+    Rule("index-files", -0.17, role("index-files"), "a file that re-exports others", scope="files"),
+    Rule("old-versions", -0.6, role("old-versions"), "an older version", scope="files"),
     Rule("direction", -0.2, opposite_direction, "its name says the opposite"),  # .5: −.001 on the 99 (p = .05)
     Rule("negation", 1.0, twin, loss="its name says the opposite"),
     Rule("language", -0.5, other_language, "written in another language than the query names"),
@@ -426,8 +447,8 @@ def repository(columns: Columns) -> Floats | None:
 
 def file(columns: Columns) -> Floats:
     """Earlier results of the file. What an issue asks for is often several functions of one."""
-    earlier: Floats = before(columns.files, columns.order) * np.float64(ISSUE_FILES if columns.is_issue else 1.0)
-    return earlier
+    earlier: Floats = before(columns.files, columns.order) ** np.float64(GROWTH)
+    return earlier * np.float64(ISSUE_FILES if columns.is_issue else 1.0)
 
 
 def file_of_functions(columns: Columns) -> Floats | None:
@@ -463,9 +484,30 @@ def members(columns: Columns) -> Floats | None:
 DIVISORS = (
     Rule("spread-repositories", 0.16, repository, scope="functions"),
     Rule("spread-files", 1.5, file, scope="files"),
-    Rule("broad-questions", 2.5, lambda columns: file(columns) if columns.is_broad else None, scope="files"),
+    Rule("broad-questions", 1.0, lambda columns: file(columns) if columns.is_broad else None, scope="files"),
     Rule("spread-files", 0.16, file_of_functions, scope="functions"),
     Rule("spread-classes", 0.16, owner),
     Rule("members", 10.0, members),
 )
-RULE_NAMES = tuple(dict.fromkeys(rule.name for rule in (*RULES, *DIVISORS)))
+
+
+def whole(columns: Columns) -> Floats | None:
+    """The fused scores of files and types of code, which have the words of all that they hold. A broad question asks
+    for them."""
+    if columns.is_broad:
+        return None
+    is_code = ~np.isin(columns.language_of_file, list(DOCUMENTS))[columns.files]
+    return columns.fused * (is_code & np.isin(columns.kinds, ["file", *TYPES]))
+
+
+def unit_length(columns: Columns) -> Floats:
+    """The logarithm of a unit's lines: one that only returns a field has the question's words in its name too."""
+    return np.log(np.minimum([span[1] - span[0] + 1 if span else 1 for span in columns.spans], LONG))
+
+
+# What decides which units of a file take the ranks that the file has; no file moves by it.
+INSIDE = (
+    Rule("wholes", -0.3, whole, scope="files"),
+    Rule("unit-length", 0.1, unit_length, scope="files"),
+)
+RULE_NAMES = tuple(dict.fromkeys(rule.name for rule in (*RULES, *DIVISORS, *INSIDE)))

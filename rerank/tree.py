@@ -33,7 +33,7 @@ from treeline.rerank.candidates import (
     arrange,
     min_max,
 )
-from treeline.rerank.rules import CLASS, DIVISORS, PAGE, REPOSITORY, RULES, Columns, Rule, shares
+from treeline.rerank.rules import CLASS, DIVISORS, FILE, INSIDE, PAGE, REPOSITORY, RULES, Columns, Rule, shares
 
 DIVERSITY = 0.5  # the default
 LEAST_SHOWN = 0.05  # of the span of the scores
@@ -64,7 +64,10 @@ class TreeRanking:
         divisors = self.divisors(columns)
         scores = columns.scores
         order = np.lexsort((-scores, -np.where(scores > 0.0, scores / divisors, scores)))
-        reasons = explain(columns, order, gains, divisors) if context.explain else ()
+        before = order
+        if columns.has_files and columns.radius == FILE and not columns.is_symbol:
+            order = in_files(order, columns.files, self.inside(columns))
+        reasons = explain(columns, order, before, gains, divisors) if context.explain else ()
         return arrange(candidates, order, reasons=reasons)
 
     def gains(self, columns: Columns) -> list[Gain]:
@@ -85,16 +88,31 @@ class TreeRanking:
                 divisors += self.strength * rule.weight * values
         return divisors
 
+    def inside(self, columns: Columns) -> Floats:
+        """The scores by which the units of a file take its ranks."""
+        scores = columns.scores
+        for rule in self._applicable(INSIDE, columns):
+            if (values := rule.measure(columns)) is not None:
+                scores = scores + min(1.0, self.diversity / DIVERSITY) * rule.weight * values
+        return scores
+
     def _applicable(self, rules: Sequence[Rule], columns: Columns) -> list[Rule]:
         scopes = ("any", "files" if columns.has_files else "functions")
         return [rule for rule in rules if rule.scope in scopes and rule.name not in self.omit]
 
 
-def explain(columns: Columns, order: Positions, gains: Sequence[Gain], divisors: Floats) -> Labels:
-    """The reason of each candidate that moved or has evidence: the evidence, its cluster, its share of the page."""
+def in_files(order: Positions, files: Positions, scores: Floats) -> Positions:
+    """The order in which every file keeps its ranks, and its units take them by these scores, ties as they were."""
+    result = np.empty_like(order)
+    result[files[order].argsort(kind="stable")] = order[np.lexsort((-scores[order], files[order]))]
+    return result
+
+
+def explain(columns: Columns, order: Positions, before: Positions, gains: Sequence[Gain], divisors: Floats) -> Labels:
+    """The reason of each candidate that moved or has evidence: the evidence, its cluster, its share of the page.
+    `before` is the order before the units of files changed places."""
     reasons = np.full(len(order), "", dtype=np.object_)
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(order))
+    ranks, ranks_before = order.argsort(), before.argsort()
     clusters = (columns.repos, columns.files, columns.classes)[columns.radius - 1]
     parts = shares(clusters, columns.fused)
     sums = columns.scores - columns.fused
@@ -109,7 +127,9 @@ def explain(columns: Columns, order: Positions, gains: Sequence[Gain], divisors:
         ]
         if not (shift or said):
             continue
-        if shift < 0 and divisors[position] > 1.0:
+        if ranks_before[position] < rank:
+            said.insert(0, "a longer or more specific unit of its file goes first")
+        elif shift < 0 and divisors[position] > 1.0:
             said.insert(0, "results from elsewhere in the tree go first")
         elif shift < 0 <= sums[position]:
             said.insert(0, "others gained more")

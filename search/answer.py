@@ -105,6 +105,14 @@ class Answer:
         return self.plan.route.kind
 
     @property
+    def by_file(self) -> tuple[Result, ...]:
+        """The results as a person reads them: to an issue, what to change in one file stands together."""
+        if self.route != "issue":
+            return self.results
+        files = [(result.function.repo, result.function.path) for result in self.results]
+        return tuple(result for _, result in sorted(zip(map(files.index, files), self.results, strict=True)))
+
+    @property
     def exact_results(self) -> int:
         """The number of results at the head of the list that are the exact answer to a structural question."""
         return self.exact.functions if self.exact else 0

@@ -67,12 +67,11 @@ def _clusters(engine: Engine) -> bytes | None:
 
     if not engine.info.encoders:
         return None
-    pairs = list(engine.addresses())
-    ids = [id_ for id_, _ in pairs]
+    ids = [id_ for id_, _ in engine.addresses()]
     starts = range(0, len(ids), VECTORS_AT_ONCE)
     vectors = [engine.vectors(ids[start : start + VECTORS_AT_ONCE]) for start in starts]
     empty = np.zeros((0, engine.info.encoders[0].dimension), dtype=np.float32)
-    return corpus_clusters.build(ids, np.concatenate([empty, *vectors]), [address.func_name for _, address in pairs])
+    return corpus_clusters.build(ids, np.concatenate([empty, *vectors]))
 
 
 def _tree(engine: Engine) -> bytes:

@@ -62,14 +62,19 @@ class Needle:
             compiled = compile_pattern(regex, cased=is_cased(regex) and not ignore_case)
             finders.append(partial(compiled.finditer, timeout=FILE_SECONDS))
             folded_literals += [run for literal in required_literals(regex) for run in _ascii(literal)]
-        return cls(tuple(finders), tuple(literals), tuple(folded_literals))
+        # The longest first, as few files have it.
+        return cls(tuple(finders), *(tuple(sorted(own, key=len, reverse=True)) for own in (literals, folded_literals)))
 
     def may_be_in(self, data: bytes) -> bool:
         """Whether a file's bytes have every literal."""
-        if not all(literal in data for literal in self.literals):
-            return False
+        for literal in self.literals:  # for each file of a project: `all` takes as long as the search
+            if literal not in data:
+                return False
         small = data.lower() if self.folded_literals else data
-        return all(literal in small for literal in self.folded_literals)
+        for literal in self.folded_literals:  # noqa: SIM110
+            if literal not in small:
+                return False
+        return True
 
     def occurrences(self, text: str) -> list[Span]:
         """Every place in a text, in order; none unless it has all that is looked for."""
@@ -130,6 +135,12 @@ def lines_at(text: str, places: Iterable[Span], first: int = 1, *, before: int =
         if start == len(text) > 0:  # behind the last line
             continue
         number, at = number + text.count("\n", at, start), start
+        right = text.find("\n", begin)
+        right = len(text) if right < 0 else right
+        if end <= right:
+            bounds[number] = start, right
+            marks.setdefault(number, []).append((begin - start, end - start))
+            continue
         for row, (left, right) in enumerate(_lines_from(text, start), number):
             if left >= end and row > number:
                 break

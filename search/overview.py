@@ -76,21 +76,19 @@ def _clusters(searcher: Searcher) -> CorpusClusters | None:
     return corpus_clusters.load(data) if data else None
 
 
-def cluster_of(candidate: Candidate, clusters: CorpusClusters | None) -> tuple[int | None, str]:
-    """A result's cluster: the re-ranker's (without a label), else the whole index's with its label."""
+def cluster_of(candidate: Candidate, clusters: CorpusClusters | None) -> int | None:
+    """A result's cluster: the re-ranker's, else the whole index's."""
     if candidate.cluster is not None or clusters is None:
-        return candidate.cluster, ""
-    cluster = clusters.of(candidate.id)
-    return cluster, "" if cluster is None else clusters.labels[cluster]
+        return candidate.cluster
+    return clusters.of(candidate.id)
 
 
 @frozen
 class Similar:
-    """The units nearest to one, whether each is in its cluster, and the cluster's label."""
+    """The units nearest to one, and whether each is in its cluster."""
 
     hits: tuple[tuple[Hit, bool], ...]
     cluster: int | None
-    label: str
 
 
 def find_similar(searcher: LiveSearcher, function_id: str, k: int) -> Similar:
@@ -98,6 +96,6 @@ def find_similar(searcher: LiveSearcher, function_id: str, k: int) -> Similar:
     clusters = clusters_of(searcher)
     cluster = clusters.of(function_id) if clusters is not None else None
     if clusters is None or cluster is None:
-        return Similar(tuple((hit, False) for hit in hits), None, "")
+        return Similar(tuple((hit, False) for hit in hits), None)
     pairs = tuple((hit, clusters.of(hit.id) == cluster) for hit in hits)
-    return Similar(pairs, cluster, clusters.labels[cluster])
+    return Similar(pairs, cluster)

@@ -444,10 +444,8 @@ def filter_hints(filters: Filters, facets: Facets) -> list[str]:
         for value in filters.values(name).include
         if value not in values
     ]
-    if filters.path and not hints:
-        hints.append(
-            f"path {filters.path}: nothing found has such a path; paths begin at the repository, and case counts"
-        )
+    if (paths := filters.values("path").include) and not hints:
+        hints.append(f"path {','.join(paths)}: nothing that was found has such a path (case counts)")
     return hints
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, Literal, NamedTuple, Self
 
+from treeline.corpus.analysis import STOP_WORDS
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.roles import NAMES
@@ -297,6 +298,13 @@ PRODUCTS = frozenset(
     "asp.net e.g i.e camelcase lowercamelcase pascalcase snake_case "
     "dropbox facebook wordpress powerpoint openstack openstreetmap opencv".split()
 )
+# Small words of German, Spanish, French, Portuguese and Italian that neither English nor code has.
+FOREIGN_WORDS = frozenset(
+    """wie wird werden wo warum ist sind ein eine einen nicht und oder für den dem zu auf wenn beim nach cómo dónde
+    donde por qué se el la los las un una del cuando où les est sont dans pour avec quand onde uma não são
+    dove viene gli della perché""".split()
+)
+OTHER_SCRIPT = re.compile(r"[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 IDENTIFIER = re.compile(
     r"(?<![\w.])(?:"
     r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)+"  # dotted: url.parse, Foo::bar, Foo#bar
@@ -385,6 +393,12 @@ def identifiers(text: str) -> list[str]:
     """The names in a text that are written like identifiers, without the brackets of a call."""
     names = (bare(match.group()) for match in IDENTIFIER.finditer(text))
     return [name for name in names if name.lower() not in PRODUCTS]
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a question is not in English, by its script, or by the small words that it has."""
+    words = set(text.lower().split())
+    return bool(OTHER_SCRIPT.search(text)) or len(words & FOREIGN_WORDS) > max(1, len(words & STOP_WORDS))
 
 
 def bare(name: str) -> str:

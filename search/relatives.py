@@ -91,7 +91,7 @@ class Relatives:
         symbol = call_name(function.func_name)
         calls = text_calls_lane(self._engine, symbol, self._depth, NO_FILTERS)
         others = set(Hits.of(calls.hits).ids) - self._caller_ids(function.id)
-        return UnresolvedCalls(symbol, len(others), calls.complete)
+        return UnresolvedCalls(symbol, len(others), calls.complete, in_tests=len(others & calls.tests))
 
     def _caller_ids(self, id_: str) -> set[str]:
         """The ids of a function's callers, without asking the engine."""

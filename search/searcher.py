@@ -30,16 +30,29 @@ from treeline.search.lanes.lane_set import WEAK_MATCH, Absence, Degradation, Lan
 from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.lanes.words import require
 from treeline.search.location import Locations
-from treeline.search.plan import CALLEES, DEFINITIONS, EXACT, HISTORY, PATH, PLACES, Plan, Planner
-from treeline.search.query import Query
+from treeline.search.plan import (
+    CALLEES,
+    DEFINITIONS,
+    EXACT,
+    GRAPH,
+    HISTORY,
+    PATH,
+    PLACES,
+    TEXT_CALLS,
+    Plan,
+    Planner,
+)
+from treeline.search.query import Query, is_foreign
 from treeline.search.relatives import Relatives
 from treeline.search.settings import BEST, FAST, Settings
+from treeline.search.structural_answer import Exact
 
 if TYPE_CHECKING:
     from treeline.engine.texts import FileTexts
 
 Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
 
+IN_ENGLISH = "questions are understood in English: words of another language match only where the code has them"
 CALLEES_OF = 5  # top results whose callees are added
 # Lanes that find nothing for most queries, so one of them alone is no answer.
 SPECIAL = frozenset({EXACT, PATH, HISTORY, DEFINITIONS, PLACES})
@@ -136,6 +149,8 @@ class Searcher:
     def _without_pieces(self, results: LaneResults) -> LaneResults:
         """The results, with the name that nothing has; none where no text has it either, nor a name one slip away."""
         route, filters = results.plan.route, results.plan.filters
+        if results.exact and not results.exact.known and not results.exact.is_constant:
+            return self._of_unknown(results, results.exact)
         if not route.alone or route.location:
             return results
         name = route.symbols[0]
@@ -146,6 +161,12 @@ class Searcher:
         in_text = bool(self.engine.phrase(name, 1, filters))
         absence = Absence(name, near, in_text, where)
         return replace(results, absence=absence, lists=results.lists if in_text or results.has_near_name else ())
+
+    def _of_unknown(self, results: LaneResults, exact: Exact) -> LaneResults:
+        """The results of a structural question about a name that nothing has: what has it in its code, else all if
+        anything has it in its text."""
+        in_text = not exact.unresolved_calls and self.engine.phrase(exact.symbol, 1, results.plan.filters)
+        return results if in_text else results.only(GRAPH, TEXT_CALLS)
 
     def _computes_here(self, plan: Plan) -> bool:
         """Whether the search computes in this process and is quick. A cluster computes elsewhere, and others must not
@@ -199,10 +220,19 @@ class Searcher:
         hints = self._planner.hints(results.plan, has_results=bool(results.hits), has_exclusions=results.has_exclusions)
         missing = results.no_match if results.plan.has_requirements and not results.hits else ""
         issue = results.plan.issue
-        reading = f"read as an issue: {issue.summary}" if issue else ""
+        reading = f"read as an issue: {issue.summary}{self._history_note()}" if issue else ""
         absence = results.absence.sentence if results.absence else ""
         weak = WEAK_MATCH if results.is_weak and not results.no_match else ""
-        return tuple(filter(None, (absence, weak, reading, missing, results.cut_short, *hints)))
+        english = IN_ENGLISH if (weak or results.no_match) and is_foreign(results.plan.query.text) else ""
+        return tuple(filter(None, (absence, weak, english, reading, missing, results.cut_short, *hints)))
+
+    def _history_note(self) -> str:
+        """Says if the ranking of an issue has no history or a part of it."""
+        history = self._history()
+        if history is None:
+            return "; without a history of commits"
+        is_shallow = any(one.is_shallow for one in history.repositories().values())
+        return "; the clone is shallow, so the history is too (git fetch --unshallow)" if is_shallow else ""
 
     def _rerank_or_note(
         self, results: LaneResults, candidates: Sequence[Candidate]

@@ -25,14 +25,18 @@ class UnresolvedCalls:
     functions: int
     all: bool = True  # whether all of them were counted
     is_call: bool = True  # or only mentioned
+    in_tests: int = 0  # of the functions
 
     def message(self, *, more: bool) -> str:
-        """`28 more functions have rmtree( in the code`; empty for none."""
+        """`28 more functions have rmtree( in the code, and 43 in tests`; empty for none."""
         if not self.functions:
             return ""
-        verb, least = "has" if self.functions == 1 else "have", "" if self.all else "at least "
-        what = counted(self.functions, "more function" if more else "function")
-        return f"{least}{what} {verb} {self.symbol}{'(' * self.is_call} in the code"
+        others = self.functions - self.in_tests
+        first = others or self.in_tests
+        verb, least = "has" if first == 1 else "have", "" if self.all else "at least "
+        what = counted(first, "more function" if more else "function") + " in tests" * (not others)
+        rest = f", and {self.in_tests:,} in tests" if others and self.in_tests else ""
+        return f"{least}{what} {verb} {self.symbol}{'(' * self.is_call} in the code{rest}"
 
 
 @frozen
@@ -52,6 +56,7 @@ class Exact:
     near: tuple[str, ...] = ()  # names spelt similarly to an unknown one
     is_constant: bool = False  # a constant has that name, which the graph does not follow
     unresolved_calls: int = 0  # further functions whose code contains the call
+    unresolved_in_tests: int = 0  # of those, those in tests, which come last
     unresolved_classes: tuple[str, ...] = ()  # classes with an unresolved base of that name
     all_unresolved_calls: bool = True  # whether all of those were counted
     possible: int = 0  # of those found: guessed, because the receiver's type is not known
@@ -117,7 +122,9 @@ class Exact:
             what, verb = counted(count, "more class" if self.others else "class"), "names" if count == 1 else "name"
             return f"{what} {verb} a base of that name: {first_named(self.unresolved_classes)}" if count else ""
         is_call = self.kind == "calls"
-        calls = UnresolvedCalls(self.symbol, self.unresolved_calls, self.all_unresolved_calls, is_call)
+        calls = UnresolvedCalls(
+            self.symbol, self.unresolved_calls, self.all_unresolved_calls, is_call, self.unresolved_in_tests
+        )
         return calls.message(more=bool(self.found))
 
     def _count(self, count: int, noun: str) -> str:

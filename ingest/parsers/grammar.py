@@ -14,6 +14,7 @@ from treeline.ingest.parsers.comments import SLASHES, Comments, Doc, comment_abo
 
 # For `inner_after`: an inner function always belongs to the outer one, however long that is.
 NEVER = 1 << 30
+MIN_PART = 5  # lines of an inner function; a shorter one says nothing on its own
 # The name that a hook gives to the function a whole file exports: `module.exports = function …`.
 FILE_NAME = "\0"
 # A line that closes something, without indentation.
@@ -181,7 +182,8 @@ class Grammar:
     marks_in_names: bool = False
     # Which bytes of a captured call are the name: receiver and method, without the arguments.
     target_of: Callable[[Node], tuple[int, int]] = whole
-    # Functions inside a function of more lines than this are separate units; in a shorter one they belong to it.
+    # Functions inside a function of more lines than this are separate units; inside one half as long, longer ones; in a
+    # shorter one they belong to it.
     inner_after: int = NEVER
     # Text to put around a lone function so that it parses.
     wrap: tuple[bytes, bytes] = (b"", b"")
@@ -203,9 +205,9 @@ class Grammar:
     # Whether a definition qualifies the names of those inside it. In C they all share one scope.
     nests: bool = True
 
-    @property
-    def line_comment(self) -> str:
-        return min(self.comments.line, key=len).decode() if self.comments.line else "//"
+    def least_inside(self, lines: int) -> int:
+        """The lines from which a definition inside a function of so many lines is a unit of its own."""
+        return 0 if lines >= self.inner_after else MIN_PART if 2 * lines >= self.inner_after else NEVER
 
     def definition_name(self, node: Node) -> str:
         """The name of a definition by the grammar's table."""

@@ -1,10 +1,9 @@
-"""Names and tokens in any language: dotted names for the call graph, and CodeSearchNet's tokens of code and docs."""
+"""Names in any language, with dots, as the call graph has them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
 
 SEPARATORS = re.compile(r"\?->|->|::|\?\.|&\.|!\.|\\")
 SPACE = re.compile(r"\s+")
@@ -17,13 +16,6 @@ MAX_TARGET = 200
 MAX_CHAIN = 1_000  # bytes of a chain, including the arguments of its calls
 # Cached names: about 20 MB.
 CACHE_SIZE = 100_000
-
-# Every part runs in linear time, even on input that opens strings or comments again and again and never closes them: no
-# string starts after a backslash, as in a long run of `\"`, and an unclosed block comment extends to the end.
-STRING = r'(?<!\\)(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`)'
-WORD = r"[\w$@]+|[^\w\s]"
-PROSE = re.compile(r"\w+|[^\w\s]")
-PARAGRAPH = re.compile(r"\r?\n[ \t]*\r?\n")
 
 
 def dotted_name(text: str) -> str:
@@ -102,18 +94,3 @@ def call_name(callee: str, argument: str) -> str:
     """The name of a block that a call takes, such as a test or a route: `it("adds one") do` → `it(adds one)`."""
     text = " ".join(ARGUMENT.sub(" ", argument).split())[:MAX_ARGUMENT]
     return f"{callee}({text})" if text else ""
-
-
-@cache
-def _pattern(line_comment: str) -> re.Pattern[str]:
-    comment = re.escape(line_comment) + ".*" + (r"|/\*[\s\S]*?(?:\*/|\Z)" if line_comment == "//" else "")
-    return re.compile(f"(?:{comment})|({STRING}|{WORD})")
-
-
-def code_tokens(code: str, line_comment: str) -> tuple[str, ...]:
-    return tuple(filter(None, _pattern(line_comment).findall(code)))
-
-
-def docstring_tokens(docstring: str) -> tuple[str, ...]:
-    """The tokens of the first paragraph, as in CodeSearchNet."""
-    return tuple(PROSE.findall(PARAGRAPH.split(docstring.strip(), maxsplit=1)[0]))

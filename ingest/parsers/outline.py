@@ -24,7 +24,7 @@ from treeline.ingest.parsers.captures import (
     recovered_captures,
 )
 from treeline.ingest.parsers.comments import NO_DOC, Doc
-from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, empty, text_of
+from treeline.ingest.parsers.grammar import FILE_NAME, NEVER, Grammar, empty, text_of
 from treeline.ingest.parsers.names import target
 from treeline.ingest.parsers.shape import CAPTURES, DECORATOR, Marks
 
@@ -93,8 +93,7 @@ class _Scope:
     end: int
     name: str
     is_function: bool
-    # Whether everything inside belongs to it and makes no units of its own.
-    is_closed: bool
+    least: int  # lines of what is a unit of its own inside it; shorter definitions belong to it
     receiver: str = ""  # the variable for the object that a method is called on
     # The values of its local variables, empty if not known.
     values: dict[str, str] = field(default_factory=dict)
@@ -122,7 +121,8 @@ class _Sweep:
     def define(self, capture: str, node: Node, name: str) -> None:
         scopes, grammar = self.scopes, self.grammar
         inside = any(scope.is_function for scope in scopes)
-        if not name or len(scopes) >= MAX_DEPTH or any(scope.is_closed for scope in scopes):
+        lines = node.end_point.row - node.start_point.row + 1
+        if not name or len(scopes) >= MAX_DEPTH or any(lines < scope.least for scope in scopes):
             if capture == "function" and scopes and scopes[-1].marks is not None:
                 scopes[-1].marks.inner.append((name, node.start_byte, node.end_byte))
             return
@@ -153,7 +153,7 @@ class _Sweep:
             if is_function and owner and not (scopes and scopes[-1].is_function):
                 kind = "method"
             if grammar.merges and is_function and self._continues(name, grammar.clause_of(node), tail.end_byte, last):
-                scopes.append(_Scope(node.end_byte, full_name, True, True, marks=self.definitions[-1].marks))
+                scopes.append(_Scope(node.end_byte, full_name, True, NEVER, marks=self.definitions[-1].marks))
                 return
             body = grammar.body_of(node) if capture != "constant" else 0
             doc = grammar.doc(node, self.source)
@@ -169,9 +169,9 @@ class _Sweep:
             start, end = node.start_byte, node.end_byte
             self.signatures[name] = Definition("function", name, first, last, start, end, doc, 0, owner, full_name)
         if capture != "constant":
-            is_opaque = is_function and last - first < grammar.inner_after
+            least = grammar.least_inside(last - first) if is_function else 0
             receiver = grammar.receiver_of(node) if is_function else ""
-            scopes.append(_Scope(node.end_byte, full_name, is_function, is_opaque, receiver, marks=marks))
+            scopes.append(_Scope(node.end_byte, full_name, is_function, least, receiver, marks=marks))
 
     def mark(self, kind: str, start: int, end: int) -> None:
         """Record a statement for the shape of the function around it."""

@@ -14,19 +14,16 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from treeline.corpus.frozen import frozen
-from treeline.corpus.function import Function
+from treeline.corpus.function import FUNCTION_KINDS, Function
 from treeline.graph.references import FileFacts
 from treeline.ingest.parsers.captures import TooTangled
 from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment, without_doc
 from treeline.ingest.parsers.formats import Block, blocks
 from treeline.ingest.parsers.grammar import Grammar
-from treeline.ingest.parsers.names import code_tokens, docstring_tokens
 from treeline.ingest.parsers.outline import Definition, Outline, outline
-from treeline.ingest.parsers.registry import grammar_of
 from treeline.ingest.source import Parsed, Problem
 
 UTF_8 = frozenset({"utf-8", "utf-8-sig"})
-FUNCTIONS = frozenset({"function", "method"})
 HEAD_KINDS = frozenset({"class", "interface", "enum"})  # their members' bodies are cut out
 # As much as an encoder or a reader takes in at once; longer units are tables of data.
 MAX_HEAD = 8_000
@@ -73,7 +70,7 @@ def parse_file(
     except (LookupError, ValueError) as wrong:  # `rot13` turns text into text
         return Parsed(problems=(Problem(file, 0, f"encoding {encoding} cannot be read: {wrong}"),))
     if not grammar.query:
-        maker = _Maker(grammar.name, grammar.line_comment, location)
+        maker = _Maker(grammar.name, location)
         units = tuple(maker.blocks(blocks(grammar.name, text, PurePosixPath(location.path).name)))
         return Parsed(tuple(unit for unit in units if not kinds or unit.kind in kinds))
     try:
@@ -85,12 +82,12 @@ def parse_file(
         problems.append(Problem(file, parse.broken_at, "does not parse: what begins there may be missing"))
     within_limit = []
     for definition in parse.definitions:
-        if definition.kind in FUNCTIONS and (size := definition.end - definition.start) > max_function_bytes:
+        if definition.kind in FUNCTION_KINDS and (size := definition.end - definition.start) > max_function_bytes:
             reason = f"function {definition.name} of {size:,} bytes is over {max_function_bytes:,}"
             problems.append(Problem(file, definition.first_line, reason))
         else:
             within_limit.append(definition)
-    maker = _Maker(grammar.name, grammar.line_comment, location)
+    maker = _Maker(grammar.name, location)
     units = tuple(maker.definitions(source, within_limit, kinds))
     if not kinds or "file" in kinds:
         units += tuple(maker.file(grammar, source, parse, within_limit))
@@ -103,41 +100,6 @@ def _decode(source: bytes, encoding: str) -> tuple[bytes, str]:
     """A file's text, as UTF-8 and decoded."""
     text = source.decode(encoding)
     return source if encoding in UTF_8 else text.encode(), text
-
-
-class Entry(NamedTuple):
-    """A line of a file's outline."""
-
-    kind: str
-    name: str
-    first_line: int
-    last_line: int
-    signature: str
-
-
-def file_outline(path: str, source: bytes) -> list[Entry]:
-    """The definitions or the contents of a file, in order; empty if it is binary or takes too long to parse."""
-    grammar = grammar_of(path, source)
-    if grammar is None:
-        return []
-    if not grammar.query:
-        result = blocks(grammar.name, source.decode("utf-8", "replace"), PurePosixPath(path).name)
-        return [
-            Entry(one.kind, one.name, one.first_line, one.last_line, one.text.partition("\n")[0][:MAX_SIGNATURE])
-            for one in result
-            if one.kind != "file"
-        ]
-    try:
-        source, _ = _decode(source, grammar.encoding_of(source))
-    except (LookupError, ValueError):
-        source = source.decode("utf-8", "replace").encode()
-    try:
-        parse = outline(grammar, source, _stem(path))
-    except TooTangled:
-        return []
-    return [
-        Entry(one.kind, one.name, one.first_line, one.last_line, signature(source, one)) for one in parse.definitions
-    ]
 
 
 def signature(source: bytes, one: Definition) -> str:
@@ -158,7 +120,6 @@ class _Maker:
     """Makes the records of one file."""
 
     language: str
-    line_comment: str
     location: FileLocation
     shapes: dict[str, str] = field(default_factory=dict)  # the shape terms of functions, by id
 
@@ -171,7 +132,7 @@ class _Maker:
         for one in every:
             if kinds and one.kind not in kinds:
                 continue
-            if one.kind in FUNCTIONS:
+            if one.kind in FUNCTION_KINDS:
                 original = source[one.start : one.end].decode("utf-8", "replace")
                 code = without_doc(source, one.start, one.end, one.doc).decode("utf-8", "replace")
             else:
@@ -189,7 +150,9 @@ class _Maker:
         start = _first_byte(source, one, ATTRIBUTES.get(self.language, ATTRIBUTES[""]))
         limit = MAX_CONSTANT if one.kind == "constant" else MAX_HEAD
         inside = [member for member in members if one.start <= member.start and member.end <= one.end]
-        outside = [member for member in members if not one.start <= member.start < one.end and member.kind in FUNCTIONS]
+        outside = [
+            member for member in members if not one.start <= member.start < one.end and member.kind in FUNCTION_KINDS
+        ]
         texts = []
         for doc in (Doc(""), one.doc) if one.doc.end else (one.doc,):
             text = _elide(source, start, one.end, inside, doc)
@@ -248,10 +211,9 @@ class _Maker:
             original_string=original,
             language=self.language,
             code=code,
-            # Only for functions, as in CodeSearchNet: tokens take a quarter of the parsing time.
-            code_tokens=code_tokens(code, self.line_comment) if kind in FUNCTIONS else (),
+            code_tokens=(),  # CodeSearchNet's, which nothing reads; they were half of what is stored of a unit
             docstring=doc,
-            docstring_tokens=docstring_tokens(doc),
+            docstring_tokens=(),
             sha=location.sha,
             partition="",
             url=f"{location.url}#L{first}-L{last}",

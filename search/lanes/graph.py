@@ -19,7 +19,7 @@ from pathlib import Path
 
 from treeline.corpus.analysis import parts, terms
 from treeline.corpus.frozen import frozen
-from treeline.corpus.function import Function
+from treeline.corpus.function import FUNCTION_KINDS, Function
 from treeline.engine.hits import Hit, Hits
 from treeline.engine.patterns import exactly, path_test
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
@@ -42,7 +42,6 @@ from treeline.search.structure import (
 )
 
 DEFINITION, NEAR_NAME, BY_WORDS = "definition", "near name", "shares words"
-CALLERS = frozenset({"function", "method"})
 CLASS_KINDS = frozenset({"class", "interface", "type", "enum"})
 OUTSIDE = frozenset({"file", "constant"})  # kinds with code that is outside of functions and classes
 UNRESOLVED_CALL = "unresolved"  # the relation of a result whose code contains a call that the graph could not resolve
@@ -118,6 +117,7 @@ class TextCallsList(RankedList):
 
     complete: bool = field(kw_only=True)
     classes: tuple[str, ...] = field(default=(), kw_only=True)
+    tests: frozenset[str] = field(default=frozenset(), kw_only=True)  # ids of functions in tests
 
 
 def graph_lane(
@@ -147,7 +147,8 @@ def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, f
 
 
 def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, is_call: bool = True) -> TextCallsList:
-    """Of the first `k` functions with the words of the symbol, those where a bracket follows it (if `is_call`)."""
+    """Of the first `k` functions with the words of the symbol, those where a bracket follows it (if `is_call`); tests
+    come last."""
     words = _rarest(symbol)
     hits = Hits.of(engine.keyword(words, k, filters) if words else [])
     ids = list(hits.ids)
@@ -162,10 +163,11 @@ def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, is
             outer = outer.rpartition(".")[0]
         if outer:
             own[holding[repo, path, outer]] -= times[id_]
-    positions = [at for at, id_ in enumerate(ids) if own.get(id_, 0) > 0]
+    tests = {one.id for one in bodies.values() if is_test(one.path, one.func_name)}
+    positions = sorted((at for at, id_ in enumerate(ids) if own.get(id_, 0) > 0), key=lambda at: ids[at] in tests)
     # All score the same: how often a function has the words does not make it more of a caller.
     callers = hits.at(positions).with_scores([1.0] * len(positions))
-    return TextCallsList(TEXT_CALLS, callers, complete=len(hits) < k)
+    return TextCallsList(TEXT_CALLS, callers, complete=len(hits) < k, tests=frozenset(tests))
 
 
 def _rarest(symbol: str) -> list[str]:
@@ -194,7 +196,7 @@ def call_name(name: str) -> str:
 
 def calls_in(function: Function, symbol: str) -> int:
     """The number of calls in the function's code. Its own definition does not count, nor does an outline."""
-    if function.kind not in CALLERS:
+    if function.kind not in FUNCTION_KINDS:
         return 0
     own = function.func_name.rpartition(".")[2] == symbol
     # Ruby calls `valid?` without brackets, and no variable has such a name.
@@ -204,7 +206,7 @@ def calls_in(function: Function, symbol: str) -> int:
 
 def mentions_in(function: Function, symbol: str) -> int:
     """The number of mentions in the function's code; 0 for a definition of that name and an outline."""
-    if function.kind not in CALLERS or function.func_name.rpartition(".")[2] == symbol:
+    if function.kind not in FUNCTION_KINDS or function.func_name.rpartition(".")[2] == symbol:
         return 0
     return len(re.findall(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", function.code))
 

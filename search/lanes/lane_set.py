@@ -13,7 +13,7 @@ import numpy as np
 from treeline.corpus.analysis import analyse, terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
-from treeline.corpus.function import Function
+from treeline.corpus.function import FUNCTION_KINDS, Function
 from treeline.corpus.roles import role_of
 from treeline.encoder.protocol import Encoder, unit
 from treeline.engine.hits import NO_ROWS, Hits, distinct
@@ -181,10 +181,13 @@ class LaneSet:
 def with_code_first(lane: Lane, depth: int) -> RankedList:
     """The lane's best `depth` that are neither tests nor vendored, as if there were no others, then as many that are.
 
-    Where little but tests has the words, they keep their places.
+    Where little but tests has the words, they keep their places; so they do in an index of functions alone, a
+    collection of many repositories (docs/research/tree-ranking.md).
     """
     ranking = lane()
     hits = Hits.of(ranking.hits)
+    if FUNCTION_KINDS.issuperset(hits.table.parts("kind", hits.rows)):
+        return replace(ranking, hits=hits[:depth], stages=ranking.stages[:depth])
     roles = [role_of(path) in BEHIND for path in hits.table.parts("path", hits.rows)]
     code, behind = (np.flatnonzero(np.equal(roles, side))[:depth] for side in (False, True))
     if len(code) < ENOUGH:
@@ -281,9 +284,11 @@ class LaneResults:
         cut = known.exact.found > known.exact.functions  # those beyond the list would then be counted twice
         if text_calls is None or cut:
             return known.exact
+        more = set(Hits.of(text_calls.hits).ids).difference(Hits.of(known.hits).ids)
         return replace(
             known.exact,
-            unresolved_calls=len(distinct([known.hits, text_calls.hits])) - len(known.hits),
+            unresolved_calls=len(more),
+            unresolved_in_tests=len(more & text_calls.tests),
             all_unresolved_calls=text_calls.complete,
             unresolved_classes=text_calls.classes,
         )

@@ -132,3 +132,18 @@ def test_a_large_text_takes_linear_time() -> None:
         started = time.process_time()
         terms(text)
         assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("word", "forms", "other"),
+    [
+        ("importance", "important importantly", "import imports importing importer"),
+        ("authorization", "authorize authorized authority", "author authors"),
+        ("positive", "positives positively", "position positions"),
+        ("invalidate", "invalidated invalidation", "invalid"),
+        ("responsible", "responsibility", "response responses"),
+    ],
+)
+def test_words_that_a_stemmer_confuses_stay_apart(word: str, forms: str, other: str) -> None:
+    assert {*terms(forms)} == {*terms(word)}
+    assert not {*terms(word)} & {*terms(other)}

@@ -43,6 +43,15 @@ def test_the_word_python_says_nothing(encoder: StaticEncoder) -> None:
     assert plain @ dressed > 0.9
 
 
+def test_a_function_is_nearer_to_what_its_file_says_of_itself(encoder: StaticEncoder) -> None:
+    near, other = FUNCTIONS[:2]
+    question = encoder.encode_queries(["importance sampling"])[0]
+    vectors = encoder.encode_functions([near, near, other], ["Draws by importance sampling.", "", ""])
+    assert vectors[0] @ question > vectors[1] @ question + 0.05
+    assert np.allclose(vectors[1:], encoder.encode_functions([near, other]), atol=1e-6)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
 def test_vectors_are_unit_rows_of_the_stated_dimension(encoder: StaticEncoder) -> None:
     vectors = encoder.encode_functions(FUNCTIONS)
     assert vectors.shape == (len(FUNCTIONS), encoder.dimension)

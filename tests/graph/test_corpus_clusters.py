@@ -1,4 +1,4 @@
-"""Corpus clusters: near vectors share one, zero vectors have none, labels name what sets them apart."""
+"""Corpus clusters: near vectors share one, zero vectors have none."""
 
 import sys
 
@@ -14,8 +14,7 @@ def built() -> corpus_clusters.CorpusClusters:
     centres = np.eye(3, 8, dtype=np.float32)
     vectors = np.repeat(centres, 20, axis=0) + random.normal(scale=0.05, size=(60, 8)).astype(np.float32)
     vectors = np.vstack([vectors, np.zeros((1, 8), dtype=np.float32)])
-    names = [f"{word}_thing" for word in ("parse", "send", "draw") for _ in range(20)] + ["nothing"]
-    data = corpus_clusters.build([f"id{i}" for i in range(61)], vectors, names, k=3)
+    data = corpus_clusters.build([f"id{i}" for i in range(61)], vectors, k=3)
     return corpus_clusters.load(data)
 
 
@@ -29,12 +28,6 @@ def test_near_functions_are_in_one_cluster(built: corpus_clusters.CorpusClusters
 def test_a_function_without_a_vector_or_unknown_has_no_cluster(built: corpus_clusters.CorpusClusters) -> None:
     assert built.of("id60") is None
     assert built.of("unknown") is None
-
-
-def test_labels_are_the_words_that_set_a_cluster_apart(built: corpus_clusters.CorpusClusters) -> None:
-    cluster = built.of("id25")
-    assert cluster is not None
-    assert built.labels[cluster].split()[0] == "send"
 
 
 def test_fewer_functions_than_clusters_and_none_at_all_are_fine() -> None:

@@ -35,8 +35,8 @@ def both(repos: Sequence[str], dense: Sequence[float]) -> list[Candidate]:
     ]
 
 
-def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r") -> Candidate:
-    where = Address(repo, path, name, "python", f"https://example.org/{path}#L{number + 1}-L{number + 9}", kind)
+def unit(number: int, path: str, name: str, kind: str, score: float, repo: str = "o/r", *, lines: int = 9) -> Candidate:
+    where = Address(repo, path, name, "python", f"https://example.org/{path}#L{number + 1}-L{number + lines}", kind)
     lanes = (Contribution("keyword", 1, score, score / 2), Contribution("dense", 1, score, score / 2))
     return Candidate(f"id{number}", where, score, lanes)
 

@@ -11,7 +11,7 @@ from treeline.corpus.errors import InputError
 from treeline.graph.history import Commit, Vote
 from treeline.rerank.candidates import Candidate, RerankContext
 from treeline.rerank.registry import reranker
-from treeline.rerank.rules import DIVISORS, RULE_NAMES, RULES
+from treeline.rerank.rules import DIVISORS, INSIDE, RULE_NAMES, RULES
 
 FAR = ("far.py", "Far", "class", 0.0)
 
@@ -99,6 +99,15 @@ CASES: tuple[tuple[str, str, Sequence[Candidate], list[str]], ...] = (
         ["g"],
     ),
     ("tests", "a way to send it", units(("tests/a.py", "f", "class", 1.0), ("b.py", "g", "class", 0.7), FAR), ["g"]),
+    (
+        "constants",
+        "what happens when no route matches",
+        [
+            unit(9, "a.py", "T_route", "constant", 1.0, lines=1),
+            *units(("b.py", "dispatch", "function", 0.95), FAR),
+        ],
+        ["dispatch"],
+    ),
     ("changelogs", "a way to send it", [section("CHANGES.md", 1.0), *units(("b.py", "g", "class", 0.3), FAR)], ["g"]),
     ("documents", "a way to send it", [section("guide.md", 1.0), *units(("b.py", "g", "class", 0.85), FAR)], ["g"]),
     (
@@ -159,7 +168,7 @@ CASES: tuple[tuple[str, str, Sequence[Candidate], list[str]], ...] = (
     (
         "broad-questions",
         "how are they sent",
-        units(("a.py", "A", "class", 1.0), ("a.py", "B", "class", 0.9), ("b.py", "g", "class", 0.5), FAR),
+        units(("a.py", "A", "class", 1.0), ("a.py", "B", "class", 0.9), ("b.py", "g", "class", 0.55), FAR),
         ["A", "g"],
     ),
     (
@@ -178,6 +187,21 @@ CASES: tuple[tuple[str, str, Sequence[Candidate], list[str]], ...] = (
             ("x.py", "y", "function", 0.0),
         ),
         ["Session", "Session.f0", "Session.f1", "Session.f2", "connect"],
+    ),
+    (
+        "wholes",
+        "a way to send it again",
+        units(("a.py", "A", "class", 1.0), ("a.py", "A.f", "method", 0.8), ("b.py", "g", "function", 0.1), FAR),
+        ["A.f", "A"],
+    ),
+    (
+        "unit-length",
+        "a way to send it again",
+        [
+            *units(("a.py", "short", "function", 1.0), ("b.py", "g", "function", 0.1), FAR),
+            unit(3, "a.py", "long", "function", 0.9, lines=30),
+        ],
+        ["long", "short"],
     ),
 )
 
@@ -207,6 +231,12 @@ def test_a_rule_decides_and_can_be_left_out(
     assert order(query, rows, rule)[: len(expected)] != expected
 
 
+def test_the_words_of_a_file_weigh_more_in_a_longer_query() -> None:
+    rows = units(("a.py", "f", "class", 1.0), ("wide.py", "g", "class", 0.6), FAR)
+    assert order("a way to send it", rows)[0] == "f"
+    assert order("a way to send it again to all who have not got it", rows)[0] == "g"
+
+
 def test_every_rule_has_a_case() -> None:
     assert {case[0] for case in CASES} == set(RULE_NAMES)
 
@@ -218,12 +248,13 @@ def test_the_explanation_names_the_rules_that_decided(case: tuple[str, str, Sequ
     shown = [
         rule.name for rule in RULES if (rule.reason and rule.reason in reasons) or (rule.loss and rule.loss in reasons)
     ]
-    assert name in shown or ("results from elsewhere" in reasons and name not in [rule.name for rule in RULES])
+    shared = "unit of its file goes first" if name in [rule.name for rule in INSIDE] else "results from elsewhere"
+    assert name in shown or (shared in reasons and name not in [rule.name for rule in RULES])
 
 
 def test_every_rule_that_adds_to_a_score_has_a_reason() -> None:
     assert all(rule.reason or rule.loss for rule in RULES)
-    assert not any(rule.reason for rule in DIVISORS)  # they share one
+    assert not any(rule.reason for rule in (*DIVISORS, *INSIDE))  # each table shares one
 
 
 def test_an_unknown_rule_is_an_error_that_lists_the_rules() -> None:

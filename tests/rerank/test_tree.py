@@ -85,7 +85,22 @@ def test_a_result_far_below_the_others_is_not_raised_for_diversity() -> None:
         ("auth.py", "fail", "function", 0.2),
         ("far.py", "far", "function", 0.0),
     )
-    assert order("try it once more with a delay", files)[2:4] == ["retry.py:Retry.sleep", "auth.py:fail"]
+    assert order("try it once more with a delay", files)[2:4] == ["retry.py:Retry", "auth.py:fail"]
+
+
+def test_the_units_of_a_file_change_places_among_themselves_alone() -> None:
+    rows = units(
+        ("retry.py", "Retry", "class", 1.0),
+        ("auth.py", "Auth.sign", "method", 0.9),
+        ("retry.py", "Retry.sleep", "method", 0.8),
+        ("far.py", "far", "function", 0.0),
+    )
+    files = ["retry.py", "auth.py", "retry.py", "far.py"]
+    specific, broad = order("sleep between one try and the next", rows), order("how it sleeps", rows)
+    assert [one.partition(":")[0] for one in specific] == files == [one.partition(":")[0] for one in broad]
+    assert specific[::2] == ["retry.py:Retry.sleep", "retry.py:Retry"]  # what does it, before the class around it
+    assert broad[0] == "retry.py:Retry"
+    assert order("Retry", rows)[0] == "retry.py:Retry"
 
 
 def test_where_the_call_graph_answers_the_order_stays() -> None:
@@ -422,7 +437,7 @@ def test_a_question_about_a_whole_shows_other_files_before_the_second_result_of_
     rows = units(
         ("pool.py", "Pool.get", "method", 1.0),
         ("pool.py", "Pool.put", "method", 0.9),
-        ("other.py", "reuse", "function", 0.5),
+        ("other.py", "reuse", "function", 0.55),
         ("far.py", "Far", "class", 0.0),
     )
     assert order("how are connections kept", rows)[1] == "other.py:reuse"

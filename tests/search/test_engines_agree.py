@@ -50,7 +50,7 @@ QUESTIONS = [
     "writer",
     "what calls await_shards",
     "what does publish call",
-    "what uses MAX_BLOCKS",
+    "what uses POINTER_SECONDS",
     "what extends Sequence",
     "recursive function that walks a tree",
     "function that retries with a pause",

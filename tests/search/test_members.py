@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
 
 import pytest
 
@@ -137,3 +138,15 @@ def function(code: str, name: str = "send") -> Function:
 )
 def test_a_signature_is_on_one_line_up_to_its_closing_bracket(code: str, signature: str) -> None:
     assert signature_of(function(code)) == signature
+
+
+def test_to_an_issue_a_person_reads_what_is_in_one_file_together(searcher: LiveSearcher) -> None:
+    text = "Close is slow\n\n`parse_url` and `ConnectionPool.acquire` are slow too.\nSo is `release`.\nAnd all of it.\n"
+    answer = searcher.search(Query(text, k=20))
+    assert answer.route == "issue"
+    paths = [path for path, _ in groupby(answer.results, lambda result: result.function.path)]
+    together = [path for path, _ in groupby(answer.by_file, lambda result: result.function.path)]
+    assert len(paths) > len(together) == len(set(paths)) and together[0] == paths[0]
+    assert sorted(result.rank for result in answer.by_file) == [result.rank for result in answer.results]
+    question = searcher.search(Query("connections of the pool", k=20))
+    assert question.by_file == question.results

@@ -6,7 +6,7 @@ import pytest
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Filters
-from treeline.search.query import SWITCHES, Query, method_names
+from treeline.search.query import SWITCHES, Query, is_foreign, method_names
 from treeline.search.settings import Settings, from_environment
 
 
@@ -72,3 +72,20 @@ def test_methods_are_chosen_by_name() -> None:
 
 def test_a_switch_that_is_not_set_takes_the_default() -> None:
     assert Query.of("x", {"mode": None, "k": 8}, Settings(mode="keyword")) == Query("x", k=8, mode="keyword")
+
+
+@pytest.mark.parametrize(
+    ("question", "foreign"),
+    [
+        ("wie wird die Eingabe geprüft", True),
+        ("dónde se valida la entrada", True),
+        ("où sont affichés les messages", True),
+        ("在哪里解析参数", True),
+        ("how is the input of a user validated", False),
+        ("where is la_LA parsed", False),
+        ("mit license con para un", False),
+        ("read the café menu", False),
+    ],
+)
+def test_a_question_in_another_language_is_told_by_its_script_or_small_words(question: str, foreign: bool) -> None:
+    assert is_foreign(question) is foreign

@@ -419,5 +419,7 @@ def test_a_question_that_nothing_is_about_is_called_a_weak_match(searcher: Searc
     far = searcher.search(Query("knitting pattern for a wool sweater with text"))
     assert far.is_weak and far.hints[0].startswith("weak match: nothing here seems to be about this")
     assert far.results and not far.no_match
+    german = searcher.search(Query("wie wird ein Pullover gestrickt und gewaschen"))
+    assert any(hint.startswith("questions are understood in English") for hint in german.hints)
     near = searcher.search(Query("read a csv file"))
     assert not near.is_weak and near.hints == ()

@@ -111,7 +111,6 @@ NAMED_TYPES = frozenset(
     template_function""".split()
 )
 C_COMMENTS = Comments(attribute=re.compile(rb"template\s*<[^{};]*$|\[\[|__attribute__|[A-Z][A-Z0-9_]+(?:\([^()]*\))?$"))
-C_FUNCTIONS = ("function_definition", "preproc_function_def")
 
 
 NOT_NEWLINE = re.compile(rb"[^\n]")

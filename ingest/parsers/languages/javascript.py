@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from treeline.graph.references import Import
 from treeline.ingest.parsers.comments import LICENCE, NO_DOC, Comments, Doc, comment_above, line_of
-from treeline.ingest.parsers.grammar import FILE_NAME, Grammar, blank_second, child_of, nth, text_of
+from treeline.ingest.parsers.grammar import FILE_NAME, MIN_PART, Grammar, blank_second, child_of, nth, text_of
 from treeline.ingest.parsers.names import ARGUMENT, MAX_ARGUMENT, MAX_TARGET, UNKNOWN, dotted_name
 from treeline.ingest.parsers.types import element_of, return_type, type_of, value_of
 
@@ -57,8 +57,6 @@ ONLY_JAVASCRIPT = """
 (formal_parameters (assignment_pattern left: (identifier) @local))
 """
 COMMENTS = Comments(attribute=re.compile(rb"@\w"))
-# A callback shorter than this says nothing on its own.
-MIN_CALLBACK = 5
 # A line above a function that names it: `exports.f =`, `const f =`.
 NAMES_ONLY = re.compile(rb"[^=\n]+=[ \t\r]*\n")
 MOST_NAMES = 5
@@ -145,13 +143,13 @@ def _arguments(call: Node) -> list[Node]:
 
 
 def _is_long(argument: Node) -> bool:
-    return argument.type in FUNCTIONS and argument.end_point.row - argument.start_point.row + 1 >= MIN_CALLBACK
+    return argument.type in FUNCTIONS and argument.end_point.row - argument.start_point.row + 1 >= MIN_PART
 
 
 def _callbacks(call: Node) -> Iterator[tuple[Node, str]]:
     """Functions without a name of their own among the arguments of a call, if they are of some length."""
     callee = call.child_by_field_name("function") or call.child_by_field_name("constructor")
-    if callee is None or call.end_point.row - call.start_point.row + 1 < MIN_CALLBACK:
+    if callee is None or call.end_point.row - call.start_point.row + 1 < MIN_PART:
         return
     callee_text = (callee.text or b"")[-MAX_TARGET:]
     name = dotted_name(callee_text.decode("utf-8", "replace")).rpartition(".")[2]

@@ -1,33 +1,9 @@
-"""Tokens of code: comments are dropped, strings stay whole, and no text takes the square of its length."""
-
-from time import process_time
+"""Names with dots: remembered, and read of a text of any length in time in proportion."""
 
 import pytest
 
 from treeline.ingest.parsers import names
-from treeline.ingest.parsers.names import MAX_CHAIN, MAX_TARGET, code_tokens, target
-
-
-def test_comments_are_dropped_and_strings_stay_whole() -> None:
-    code = 'say("it is // \\"so\\"", \'a\'); // all\n/* of\nit */ `b\n${c}`'
-    assert code_tokens(code, "//") == ("say", "(", '"it is // \\"so\\""', ",", "'a'", ")", ";", "`b\n${c}`")
-    assert code_tokens('x = """a\nb""" # all', "#") == ("x", "=", '"""a\nb"""')
-
-
-def test_a_quote_behind_a_backslash_begins_no_string() -> None:
-    assert code_tokens('/\\"/ + "a"', "//") == ("/", "\\", '"', "/", "+", '"a"')
-
-
-def test_a_block_comment_that_is_not_closed_goes_to_the_end() -> None:
-    assert code_tokens("a /* b\nc", "//") == ("a",)
-
-
-@pytest.mark.parametrize("heap", ["/* ", '\\"', "\\'", "\\`", '"""' + "'''", '"\\\\', "`\\\n", '\\"\\`'])
-def test_what_is_opened_again_and_again_takes_time_in_proportion(heap: str) -> None:
-    for line_comment in ("//", "#"):
-        started = process_time()
-        code_tokens(heap * (200_000 // len(heap)), line_comment)
-        assert process_time() - started < 5
+from treeline.ingest.parsers.names import MAX_CHAIN, MAX_TARGET, target
 
 
 def test_names_are_remembered_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

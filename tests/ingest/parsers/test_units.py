@@ -1,11 +1,8 @@
 """The texts of units: functions without their docstrings, heads of classes, files; and outlines."""
 
-from textwrap import dedent
-
 import pytest
 
 from tests.ingest.parsers.parsing import names, parse, unit, units
-from treeline.ingest.parsers.units import file_outline
 
 PYTHON = '''
     """Keeps sessions."""
@@ -78,20 +75,6 @@ def test_top_level_code_that_is_too_long_for_the_file_unit_becomes_blocks() -> N
 def test_methods_that_stand_outside_of_their_type_are_named_in_its_head() -> None:
     source = "package a\ntype Store struct { count int }\nfunc (s *Store) Add(item int) int { return 1 }\n"
     assert "func (s *Store) Add(item int) int" in unit("store.go", source, "Store").code
-
-
-def test_an_outline_gives_kind_name_lines_and_signature() -> None:
-    source = dedent(PYTHON).lstrip("\n").encode()
-    entries = file_outline("a.py", source)
-    assert ("method", "Session.open", 18, 20, "def open(self, request, *, force=False):") in entries
-    assert ("constant", "LIMIT", 5, 5, "LIMIT = 10") in entries
-    assert [entry.name for entry in file_outline("a.md", b"# Guide\n\n## Install\nDo it.\n")] == ["Guide", "Install"]
-    assert file_outline("a.png", b"\x89PNG") == []
-
-
-def test_an_outline_of_a_file_that_is_not_utf8_is_made_all_the_same() -> None:
-    assert [entry.name for entry in file_outline("a.py", b"# coding: latin-1\ndef caf\xe9(): 1")] == ["caf\xe9"]
-    assert [entry.name for entry in file_outline("a.el", b"(\xe1)\n(defun f () 1)\n")] == ["f"]
 
 
 @pytest.mark.parametrize("doc", ["{@inheritdoc}", "@param int $a\n * @return string", "@inheritDoc"])
@@ -196,7 +179,6 @@ def test_a_docstring_is_taken_out_of_the_code_and_nothing_else_is() -> None:
             # left over
     '''
     load = unit("file.py", source, "load")
-    assert load.docstring_tokens == ("Load", "it", ".")
     assert "Load it" in load.original_string
     assert load.code == load.original_string.replace('    """Load it.\n\n    With a second paragraph.\n    """\n', "")
     java = unit("A.java", "class A {\n  /** Adds one. */\n  void add() { go(); }\n}\n", "A.add")
@@ -250,6 +232,15 @@ def test_an_inner_function_belongs_to_a_short_outer_one_and_stands_alone_in_a_lo
     assert names("file.js", f"function outer() {{\n{inner}}}\n") == ["outer"]
     assert names("file.js", f"function outer() {{\n{LONG}{inner}}}\n") == ["outer", "outer.inner"]
     assert names("file.js", "let a = 1;\n" * 300 + f"function outer() {{\n{inner}}}\n") == ["outer"]
+
+
+def test_a_callback_of_some_length_in_a_function_of_forty_lines_is_a_function() -> None:
+    def inside(lines: int) -> list[str]:
+        route = "  app.get('/users', function (req, res) {\n" + "    step();\n" * lines + "  });\n"
+        return names("file.js", f"function serve(app) {{\n{route}{LONG[:400]}}}\n")
+
+    assert inside(6) == ["serve", "serve.get(/users)"]
+    assert inside(2) == ["serve"]
 
 
 def test_a_long_callback_is_a_function() -> None:
