@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from treeline.corpus.errors import EncoderMismatch, InputError
+from treeline.corpus.errors import EncoderMismatch, IndexOutdated, InputError
 from treeline.corpus.function import Function
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Progress, ReadOptions, Source, no_progress
@@ -80,7 +80,7 @@ def sources_searcher(
     store = open_store(own)
     try:
         load(store, name, sources, how, progress)
-    except EncoderMismatch:  # the encoder has changed since: rebuild the pool
+    except (EncoderMismatch, IndexOutdated):  # the encoder or the format has changed since: rebuild the pool
         load(store, name, sources, replace(how, fresh=True), progress)
     if version:
         made_by.write_text(version, encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Issues with the places that resolved them, in the form of `python.jsonl.gz` of SWE-bench with spans of lines.
+"""Issues with the places that resolved them, in the form of `python.jsonl.gz` of SWE-bench with spans of lines; or
+long questions with the files that their answers cite, as SWE-QA has them.
 
 Each issue is asked at the commit before its fix, with the history up to there. `Acc@k` counts an issue if all its
 target files are among the first k distinct files of the answer, or all its functions among the first k functions;
@@ -12,14 +13,16 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import click
 import orjson
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.function import Address
+from treeline.corpus.function import FUNCTION_KINDS, Address
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, Ranking, System, join
 from treeline.eval.harness import Output, evaluation_settings, finish, loading, measure_systems, output_options
@@ -37,7 +40,6 @@ from treeline.search.query import Query
 
 DEPTH = 100  # results; all target files may be far down
 FILES, FUNCTIONS = (1, 3, 5, 10), (5, 10)
-FUNCTION_KINDS = frozenset({"function", "method"})
 # Files that fixes touch beside the code.
 NO_CODE = frozenset("md rst txt adoc json yml yaml toml lock cfg ini xml html css scss svg snap".split())
 DEFAULT = "default"
@@ -54,12 +56,20 @@ class Issue:
     created: str
     text: str
     lines: Mapping[str, Sequence[int]]
+    cited: tuple[str, ...] = ()  # paths as an answer names them, some without their folder
 
     @property
     def files(self) -> frozenset[str]:
-        """The code outside tests, documents and examples that the fix touched; every file if there is none."""
-        code = frozenset(path for path in self.lines if is_code(path))
+        """The code outside tests, documents and examples that the fix touched; every file if there is none, and
+        every file that is cited."""
+        code = frozenset(path for path in self.lines if is_code(path) and not self.cited)
         return code or frozenset(self.lines)
+
+    def locate(self, paths: Sequence[str]) -> Issue:
+        """The issue with those of its cited files that exactly one path of the checkout ends with."""
+        names = {name.partition(":")[0].removeprefix("/") for name in self.cited}
+        ends = {name: [path for path in paths if f"/{path}".endswith(f"/{name}")] for name in names}
+        return replace(self, lines={own[0]: () for own in ends.values() if len(own) == 1}) if names else self
 
 
 def is_code(path: str) -> bool:
@@ -73,17 +83,7 @@ def read(folder: Path, only: Sequence[str] = ()) -> list[Issue]:
         try:
             lines = (gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()).splitlines()
             rows = [orjson.loads(line) for line in lines]
-            issues += [
-                Issue(
-                    row["id"],
-                    row["repo"],
-                    row["base_commit"],
-                    row["created_at"],
-                    row["text"],
-                    {one["path"]: one["lines"] for one in row["targets"]},
-                )
-                for row in rows
-            ]
+            issues += [_issue(row) for row in rows]
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{file} does not hold issues: {error!r}") from None
     issues = [issue for issue in issues if not only or issue.repo in only]
@@ -92,12 +92,21 @@ def read(folder: Path, only: Sequence[str] = ()) -> list[Issue]:
     return sorted(issues, key=lambda issue: (issue.repo, issue.created))
 
 
+def _issue(row: Mapping[str, Any]) -> Issue:
+    if "cited" in row:
+        return Issue(row["id"], row["repo"], row["commit"], "", row["question"], {}, tuple(row["cited"]))
+    lines = {one["path"]: one["lines"] for one in row["targets"]}
+    return Issue(row["id"], row["repo"], row["base_commit"], row["created_at"], row["text"], lines)
+
+
 def dataset(issues: Sequence[Issue], targets: Mapping[str, frozenset[str]]) -> DataSet:
     """The issues as a data set; `targets` are the ids of the functions that each fix touched."""
     by_id = {issue.id: issue for issue in issues}
     metrics = [
         *(Metric(f"file_{k}", f"file Acc@{k}") for k in FILES),
+        Metric("any_5", "any file@5"),
         Metric("any_10", "any file@10"),
+        Metric("recall_10", "file recall@10"),
         Metric("reciprocal_rank", "MRR"),
         *(Metric(f"function_{k}", f"function Acc@{k}") for k in FUNCTIONS),
         Metric("any_function_10", "any function@10"),
@@ -119,7 +128,9 @@ def measure(files: frozenset[str], functions: frozenset[str], hits: Sequence[Hit
     own = [hit.id for hit in hits if hit.address.kind in FUNCTION_KINDS]
     first = next((rank for rank, path in enumerate(ranked, 1) if path in files), 0)
     values: dict[str, float | None] = {f"file_{k}": float(files <= set(ranked[:k])) for k in FILES}
-    values |= {"any_10": float(0 < first <= 10), "reciprocal_rank": 1 / first if first else 0.0}
+    values |= {f"any_{k}": float(0 < first <= k) for k in (5, 10)}
+    values |= {"recall_10": len(files.intersection(ranked[:10])) / len(files)}
+    values |= {"reciprocal_rank": 1 / first if first else 0.0}
     for k in FUNCTIONS:
         values[f"function_{k}"] = float(functions <= set(own[:k])) if functions else None
     values["any_function_10"] = float(not functions.isdisjoint(own[:10])) if functions else None
@@ -157,7 +168,7 @@ def command(issues: Path, checkouts: Path, only: str, most: int, ablate: bool, o
     """Issues ask, the files and functions that resolved them answer.
 
     ISSUES is a .jsonl.gz file or a folder of them: one object a line, {id, repo, base_commit, created_at, text,
-    targets: [{path, lines}]}.
+    targets: [{path, lines}]}, or for questions with cited files {id, repo, commit, question, cited}.
     """
     groups: dict[str, list[Issue]] = defaultdict(list)
     for issue in read(issues, [name.strip() for name in only.split(",") if name.strip()]):
@@ -170,15 +181,21 @@ def command(issues: Path, checkouts: Path, only: str, most: int, ablate: bool, o
         if (checkout := git_folder(checkouts, repo)) is None:
             output.console.print(f"{repo} is not in {checkouts}: its issues are left out", style="yellow")
             continue
-        for issue in chosen:
+        for commit, of_commit in groupby(chosen, key=lambda issue: issue.commit):
+            try:
+                folder = check_out(checkout, commit, home / "issues" / repo.replace("/", "+"))
+            except InputError as error:
+                output.console.print(f"{repo}: {error.message}, left out", style="yellow")
+                continue
             with loading(output.console) as progress:
-                folder = check_out(checkout, issue.commit, home / "issues" / repo.replace("/", "+"))
+                paths = run_git(folder, "ls-files", "-z").decode("utf-8", "replace").split("\0")
                 source = open_folder(str(folder), ReadOptions(), repo=repo)
                 index = f"issues-{repo.replace('/', '-')}".lower()
                 searcher = sources_searcher(index, [source], settings, progress, version=code_version())
                 update(home, index, {repo: folder})
             with closing(searcher):
-                evaluations.append(_evaluate(issue, searcher, ablate, output))
+                with_files = [issue.locate(paths) for issue in of_commit]
+                evaluations += [_evaluate(issue, searcher, ablate, output) for issue in with_files if issue.files]
     if not evaluations:
         raise InputError(f"none of the repositories is in {checkouts}", "clone them there")
     whole = dataset([issue for own in groups.values() for issue in own], {})
@@ -202,8 +219,9 @@ def check_out(repository: Path, commit: str, folder: Path) -> Path:
             f"{(repository / 'objects').resolve()}\n", encoding="utf-8"
         )
     try:
-        run_git(folder, "update-ref", "--no-deref", "HEAD", commit)
-        run_git(folder, "read-tree", commit)
+        full = run_git(folder, "rev-parse", "--verify", f"{commit}^{{commit}}").decode().strip()
+        run_git(folder, "update-ref", "--no-deref", "HEAD", full)
+        run_git(folder, "read-tree", full)
         run_git(folder, "clean", "--quiet", "-dffx")
     except subprocess.CalledProcessError as error:
         reason = error.stderr.decode("utf-8", "replace").strip()

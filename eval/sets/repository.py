@@ -1,8 +1,9 @@
-"""Questions about real repositories, answered by files or spans of lines.
+"""Questions about real repositories, answered by files, spans of lines or functions.
 
 The layout and the score are those of semble's public benchmark (MinishLab/semble, `benchmarks/`). The first ten results
 count. A target takes the rank of the first result in its file (overlapping its lines, if it has any). Two targets at
-one rank count once. The ideal ranking has all targets, both `relevant` and `secondary`, at the top.
+one rank count once. The ideal ranking has all targets, both `relevant` and `secondary`, at the top. By function, only
+targets with lines or a symbol count, and the first ten functions of the answer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import orjson
 from rich.console import Console
 
 from treeline.corpus.errors import InputError
-from treeline.corpus.function import Address
+from treeline.corpus.function import FUNCTION_KINDS, Address
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, Ranking, System, evaluate, join
 from treeline.eval.harness import (
@@ -48,6 +49,8 @@ from treeline.search.settings import Settings
 from treeline.service.quick import quick_searcher
 
 DEPTH = 10
+FUNCTION_DEPTH = 100  # results among which the first ten functions are
+LEVELS = ("file", "function")
 NOT_INDEXED = "targets of which the index has nothing"
 REPOSITORIES = "repos.json"
 
@@ -221,7 +224,18 @@ def infer_category(text: str) -> str:
     return "architecture" if text.lower().startswith("how ") else "semantic"
 
 
-def dataset(questions: Questions, *, together: bool = False) -> DataSet:
+def at_level(questions: Questions, level: str) -> Questions:
+    """The questions with the targets that count at this level: by function, those with lines or a symbol."""
+    if level == "file":
+        return questions
+    own = [replace(one, targets=tuple(t for t in one.targets if t.lines or t.symbol)) for one in questions.rows]
+    rows = [one for one in own if one.targets]
+    if not rows:
+        raise InputError("no question has lines or a symbol as its answer", "measure by file")
+    return replace(questions, rows=rows)
+
+
+def dataset(questions: Questions, *, together: bool = False, level: str = "file") -> DataSet:
     """The questions as a data set, grouped by repository; `together` if one index holds all repositories."""
     by_id = {question.id: question for question in questions.rows}
     cases = [
@@ -240,16 +254,18 @@ def dataset(questions: Questions, *, together: bool = False) -> DataSet:
         Metric("recall_10", "recall@10"),
         Metric("files_10", "distinct files@10", share=False),
     ]
+    if level == "function":
+        metrics[1:1] = [Metric("mrr", "MRR"), Metric("file_ndcg_10", "by file")]
     if together:
         metrics.append(Metric("repository_1", "right repository first"))
     return DataSet(
-        name="repository-together" if together else "repository",
-        about="questions about repositories" + (", all in one index" if together else ", one index each"),
+        name="repository" + ("-functions" if level == "function" else "") + ("-together" if together else ""),
+        about=f"questions about repositories, by {level}" + (", all in one index" if together else ", one index each"),
         cases=cases,
         metrics=metrics,
         headline="ndcg_10",
-        measure=_measure(by_id, together),
-        depth=DEPTH,
+        measure=_measure(by_id, together) if level == "file" else _measure_functions(by_id, together),
+        depth=DEPTH if level == "file" else FUNCTION_DEPTH,
         facts={
             "repositories": float(len(questions.repositories)),
             "targets not in their checkout": float(questions.missing_targets),
@@ -283,6 +299,29 @@ def _measure(
         }
         if together:
             values["repository_1"] = float(bool(own) and own[0])
+        return values
+
+    return measure
+
+
+def _measure_functions(
+    questions: Mapping[str, Question], together: bool
+) -> Callable[[Case, Sequence[Hit]], dict[str, float | None]]:
+    by_target = _measure(questions, together)
+    files = {
+        id_: replace(one, targets=tuple(dict.fromkeys(Target(target.path) for target in one.targets if target.path)))
+        for id_, one in questions.items()
+    }
+    by_file = _measure(files, together)
+
+    def measure(case: Case, hits: Sequence[Hit]) -> dict[str, float | None]:
+        functions = [hit for hit in hits if hit.address.kind in FUNCTION_KINDS]
+        values = by_target(case, functions)
+        values["mrr"] = next(
+            (1 / rank for rank in range(1, len(functions) + 1) if by_target(case, functions[rank - 1 : rank])["hit_1"]),
+            0.0,
+        )
+        values["file_ndcg_10"] = by_file(case, hits)["ndcg_10"] if files[case.id].targets else None
         return values
 
     return measure
@@ -340,6 +379,7 @@ COMPARISON = (
     "--checkouts", required=True, type=click.Path(path_type=Path), metavar="DIR", help="The repositories are DIR/NAME."
 )
 @click.option("--only", default="", metavar="NAME,…", help="Only these repositories.")
+@click.option("--level", type=click.Choice(LEVELS), default="file", show_default=True, help="What is to be found.")
 @click.option("--together", is_flag=True, help="All repositories in one index.")
 @click.option("--fresh", is_flag=True, help="Rebuild the indexes.")
 @click.option(
@@ -351,6 +391,7 @@ def command(
     questions: Path,
     checkouts: Path,
     only: str,
+    level: str,
     together: bool,
     fresh: bool,
     quick: int,
@@ -358,25 +399,28 @@ def command(
     ablate: bool,
     output: Output,
 ) -> None:
-    """Questions about real repositories, answered by files.
+    """Questions about real repositories, answered by files or functions.
 
     QUESTIONS_DIR holds NAME.json for each repository of its repos.json. A question is {query, relevant, secondary,
     category}, or {query, relevant_files, relevant_symbols}.
     """
     names = [name.strip() for name in only.split(",") if name.strip()]
-    of_set = read(questions, checkouts, names)
+    of_set = at_level(read(questions, checkouts, names), level)
     variants = ablations() if ablate else COMPARISON if compare else (PLAIN,)
     settings = evaluation_settings(ENGINE, "")
     if together and quick:
         raise InputError("--together and --quick cannot be combined", "a quick look is at one repository")
     if together:
-        evaluation = _evaluate(of_set, of_set.repositories, "together", variants, settings, fresh, output.console)
+        data = dataset(of_set, together=True, level=level)
+        evaluation = _evaluate(of_set, data, of_set.repositories, "together", variants, settings, fresh, output.console)
     else:
         parts = [
-            _evaluate(part, [one], one.name, variants, settings, fresh, output.console, quick)
+            _evaluate(
+                part, dataset(part, level=level), [one], one.name, variants, settings, fresh, output.console, quick
+            )
             for one, part in by_repository(of_set).items()
         ]
-        whole = dataset(of_set)
+        whole = dataset(of_set, level=level)
         lost = sum(float(part.dataset.facts[NOT_INDEXED]) for part in parts)
         notes = [note for part in parts for note in part.dataset.notes if note not in whole.notes]
         facts = {**whole.facts, NOT_INDEXED: lost}
@@ -409,6 +453,7 @@ def ablations() -> list[Variant]:
 
 def _evaluate(
     questions: Questions,
+    data: DataSet,
     repositories: Sequence[Repository],
     name: str,
     variants: Sequence[Variant],
@@ -418,7 +463,6 @@ def _evaluate(
     quick: int = 0,
 ) -> Evaluation:
     """Update one index and ask its questions; a repository without any unit scores zero."""
-    data = dataset(questions, together=name == "together")
     options = ReadOptions()
     sources = [open_folder(str(one.root), options, repo=one.name) for one in repositories]
     index = f"repository-{name}".lower()

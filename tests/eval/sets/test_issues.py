@@ -65,6 +65,22 @@ def test_an_issue_is_asked_before_its_fix_with_the_history_up_to_there(
     assert document["systems"][0]["means"]["function_5"]["mean"] == 1.0
 
 
+def test_a_question_counts_the_cited_files_that_one_path_alone_ends_with(tmp_path: Path) -> None:
+    row = {
+        "id": "q",
+        "repo": "me/shop",
+        "commit": "1a2b",
+        "question": "Why?",
+        "cited": ["cart.py:3-9", "a.py", "/docs/x.md"],
+    }
+    (tmp_path / "cited.jsonl").write_bytes(orjson.dumps(row))
+    (issue,) = read(tmp_path)
+    issue = issue.locate(["shop/cart.py", "shop/mycart.py", "a.py", "b/a.py", "docs/x.md"])
+    assert (issue.commit, sorted(issue.files)) == ("1a2b", ["docs/x.md", "shop/cart.py"])
+    values = measure(issue.files, frozenset(), [hit("f", "shop/cart.py", "L1-L2")])
+    assert (values["any_5"], values["recall_10"], values["function_5"]) == (1.0, 0.5, None)
+
+
 def test_what_holds_no_issues_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no issue"):
         read(tmp_path)

@@ -97,6 +97,23 @@ def test_a_target_with_lines_wants_a_result_that_overlaps_them(folder: Path, che
     assert scores(questions, 1, found)["ndcg_10"] == pytest.approx(1 / log2(3))
 
 
+def test_by_function_only_functions_take_ranks_and_only_targets_with_lines_or_a_symbol_count(
+    folder: Path, checkouts: Path
+) -> None:
+    questions = repository.at_level(repository.read(folder, checkouts), "function")
+    assert [question.id for question in questions.rows] == ["alpha#2"]
+    data = repository.dataset(questions, level="function")
+    results = [
+        Hit("whole", 1.0, Address("alpha", "writer.py", "writer.py", "python", "file:///x#L1-L2", kind="file")),
+        *hits(("alpha", "reader.py", "#L1-L2"), ("alpha", "writer.py", "#L1-L2")),
+    ]
+    values = data.measure(data.cases[0], results)
+    assert (values["mrr"], values["hit_1"], values["file_ndcg_10"]) == (0.5, 0.0, 1.0)
+    assert values["ndcg_10"] == pytest.approx(1 / log2(3))
+    with pytest.raises(InputError, match="measure by file"):
+        repository.at_level(repository.read(folder, checkouts, ["beta"]), "function")
+
+
 def test_only_the_first_ten_results_count(folder: Path, checkouts: Path) -> None:
     questions = repository.read(folder, checkouts)
     found = hits(*[("beta", "other.py", "")] * 10, ("beta", "shape.py", ""))
