@@ -35,6 +35,9 @@ AT_ONCE = 4  # indexes that are asked side by side
 RANK_OFFSET = 3
 
 
+Ask = Callable[[Query, "Reorder | None"], Answer]  # the search of one index
+
+
 class Indexes:
     """The indexes of one service, each opened when it is first asked."""
 
@@ -126,7 +129,7 @@ class Indexes:
         """One answer of these indexes."""
         if len(names) == 1:
             return self.open(names[0]).search(query, reorder)
-        return search_several(names, query, lambda name: nullcontext(self.open(name)), reorder)
+        return search_several(names, query, lambda name: nullcontext(self.open(name).search), reorder)
 
     def close(self) -> None:
         with self._lock:
@@ -138,7 +141,7 @@ class Indexes:
 def search_several(
     names: Sequence[str],
     query: Query,
-    open_index: Callable[[str], AbstractContextManager[LiveSearcher]],
+    open_index: Callable[[str], AbstractContextManager[Ask]],
     reorder: Reorder | None = None,
 ) -> Answer:
     """One answer of several indexes, each opened for its search. One that fails is named, unless all do."""
@@ -147,11 +150,11 @@ def search_several(
     def ask(name: str) -> Answer | TreelineError:
         with ExitStack() as stack:
             try:
-                searcher = stack.enter_context(open_index(name))
+                search = stack.enter_context(open_index(name))
             except TreelineError as error:
                 return error
             try:
-                return searcher.search(deep, reorder)
+                return search(deep, reorder)
             except InputError:  # of the query, so the same everywhere
                 raise
             except TreelineError as error:

@@ -172,7 +172,9 @@ def outline_of(file: Path) -> list[tuple[int, Function]]:
     from treeline.ingest.state import totals
 
     content = read_plain(file, MAX_FILE_BYTES, follow=True)
-    if isinstance(content, bytes) and is_suspect_source(content):  # it may end this process
+    if isinstance(content, str):
+        raise InputError(f"{file} is not shown: {content}", "no index has such files")
+    if is_suspect_source(content):  # it may end this process
         raise InputError(f"{file} is nested, or repeats itself, as no written code does", "treeline index reads it")
     options = ReadOptions(include_tests=True, index_secrets=from_environment().index_secrets)
     source = open_source(str(file), options)

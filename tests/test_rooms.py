@@ -22,7 +22,7 @@ MAY_IMPORT = {
 # What the service is made of, floor by floor: a part imports only from the floors below its own.
 SERVICE = (
     {"settings_doc", "feedback", "evaluation", "indexes", "jobs", "projects"},
-    {"quick"},
+    {"quick", "skips"},
     {"present"},
     {"http", "lsp", "mcp"},
     {"api"},

@@ -1,194 +1,40 @@
-"""The answers of the API, the command line's `--json` and the pages' facets.
-
-Each model declares its fields once: it makes the JSON and the OpenAPI document. pydantic fills a field from the
-attribute of the same name; `of` fills the rest.
-"""
+"""The answer to a question, of the API and the command line's `--json`, and the pages' facets."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
-import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from treeline.corpus.function import Address, Function
-from treeline.engine.hits import Hit, Part
+from treeline.corpus.function import Function
+from treeline.engine.hits import Part
 from treeline.engine.protocol import Filters, IndexInfo
 from treeline.graph.corpus_clusters import CorpusClusters
 from treeline.graph.layout import MapNode
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import CONTAINERS, Answer, Member, Result
 from treeline.search.excerpt import Excerpt, excerpt, needle_of
-from treeline.search.impact import FileChange, Impact
 from treeline.search.lanes.graph import relation_of
 from treeline.search.occurrences import Needle
-from treeline.search.overview import Similar, cluster_of
+from treeline.search.overview import cluster_of
 from treeline.search.plan import Plan
 from treeline.search.query import Corrections
-from treeline.search.relatives import Neighbour
-from treeline.search.structural_answer import Exact, UnresolvedCalls
+from treeline.search.structural_answer import Exact
+from treeline.service.api.bodies import (
+    ALL_UNRESOLVED,
+    Body,
+    CountBody,
+    DegradationBody,
+    LocationBody,
+    count_bodies,
+    location,
+)
 
 FACETS: tuple[Part, ...] = ("language", "repo")
 FACET_VALUES = 20  # of each facet, the most frequent
 DIGITS = 5  # of a coordinate: a hundredth of a pixel on any screen
-ALL_UNRESOLVED = "Whether `unresolved_calls` counts all of them: only the first few hundred are looked at."
-
-
-class Body(BaseModel):
-    """A JSON object that we send. A field that was never set, such as code that nobody asked for, is left out."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    def json_bytes(self, *, indent: bool = False) -> bytes:
-        return orjson.dumps(self.model_dump(exclude_unset=True), option=orjson.OPT_INDENT_2 if indent else None)
-
-
-class AliveBody(Body):
-    status: str
-
-
-class IndexBody(Body):
-    """The index that answered, and its generation."""
-
-    name: str
-    engine: str
-    generation: str
-    functions: int
-    encoders: list[str]
-    created: str
-
-    @classmethod
-    def of(cls, info: IndexInfo) -> Self:
-        encoders = [f"{encoder.name} ({encoder.dimension})" for encoder in info.encoders]
-        return cls(
-            name=info.name,
-            engine=info.engine,
-            generation=info.generation,
-            functions=info.functions,
-            encoders=encoders,
-            created=info.created,
-        )
-
-
-class IndexesBody(Body):
-    """The indexes that are served, and which of them is asked unless a request names another."""
-
-    default: str
-    indexes: list[IndexBody]
-
-
-class LocationBody(Body):
-    """A function and where it lives."""
-
-    id: str
-    func_name: str
-    kind: str = Field(description="What it is: `function`, `method`, `class`, `constant` …")
-    repo: str
-    path: str
-    language: str
-    url: str
-    lines: list[int] | None = Field(description="First and last line, when known.")
-
-
-def location(function_id: str, address: Address) -> dict[str, object]:
-    """The fields of `LocationBody`."""
-    return {**address._asdict(), "id": function_id, "lines": list(address.lines) if address.lines else None}
-
-
-class SourceBody(Body):
-    """A source of an index."""
-
-    name: str
-    updatable: bool = Field(description="Whether the settings allow this service to read it again.")
-
-
-class JobBody(Body):
-    """A change of an index, and how far it is."""
-
-    id: str
-    action: str
-    source: str
-    index: str
-    state: str = Field(description="`running`, `done`, `failed` or `stopped`.")
-    stage: str = Field(description="What it is doing.")
-    done: int
-    total: int = Field(description="0 if it is not known.")
-    message: str
-    started: str
-    ended: str
-
-
-class JobsBody(Body):
-    """The change that runs, or the last one."""
-
-    job: JobBody | None
-
-
-class SourcesBody(Body):
-    """The sources of an index."""
-
-    index: str
-    sources: list[SourceBody]
-
-
-class RepositoryBody(Body):
-    name: str
-    units: int = Field(description="How many functions, classes and other parts are indexed.")
-
-
-class RepositoriesBody(Body):
-    """The repositories of an index, the largest first."""
-
-    repositories: list[RepositoryBody]
-
-
-class EntryBody(Body):
-    """A file or folder in a folder. `lines` and `size` are 0 if the index keeps no texts."""
-
-    name: str
-    folder: bool
-    language: str
-    files: int = Field(description="How many files are below it.")
-    lines: int
-    size: int = Field(description="In bytes.")
-
-
-class OutlineBody(Body):
-    """A definition in a file."""
-
-    id: str
-    name: str
-    kind: str
-    lines: list[int] = Field(description="First and last line.")
-    depth: int = Field(description="0 at the top of the file.")
-
-
-class DefinitionBody(Body):
-    """The definition of a name that is used in some lines of the file."""
-
-    name: str
-    lines: list[int] = Field(description="First and last line of the part of the file that uses it.")
-    repo: str
-    path: str
-    line: int
-
-
-class FileBody(Body):
-    """A file or a folder. A folder has `entries`; a file has the rest."""
-
-    repo: str
-    path: str
-    folder: bool
-    entries: list[EntryBody] = Field(default_factory=list)
-    language: str = ""
-    size: int = Field(default=0, description="In bytes.")
-    lines: int = 0
-    encoding: str = Field(default="", description="`binary` for a file that is no text.")
-    text: str | None = Field(default=None, description="null if the index keeps no texts, or the file is binary.")
-    outline: list[OutlineBody] = Field(default_factory=list)
-    definitions: list[DefinitionBody] = Field(default_factory=list)
 
 
 class ContributionBody(Body):
@@ -207,19 +53,16 @@ class WhyBody(Body):
     score: float
     contributions: list[ContributionBody]
     cluster: int | None = Field(description="The re-ranker's cluster if it makes any, else that of the whole index.")
-    cluster_label: str = Field(description="Words that set a cluster of the whole index apart.")
     tree_distance: float | None = Field(description="To the nearest result above it in the repository tree.")
     moved: int = Field(description="Places up (positive) or down after fusion.")
     reason: str
 
     @classmethod
     def of(cls, candidate: Candidate, clusters: CorpusClusters | None) -> Self:
-        cluster, label = cluster_of(candidate, clusters)
         return cls(
             score=candidate.score,
             contributions=[ContributionBody.model_validate(one) for one in candidate.contributions],
-            cluster=cluster,
-            cluster_label=label,
+            cluster=cluster_of(candidate, clusters),
             tree_distance=candidate.tree_distance,
             moved=candidate.moved,
             reason=candidate.reason,
@@ -312,11 +155,6 @@ class ResultBody(LocationBody):
         return cls.model_validate(fields)
 
 
-class CountBody(Body):
-    value: str
-    count: int
-
-
 class FacetsBody(Body):
     """Counts over all results of the question, not only this page; a filter searches again and may find more."""
 
@@ -326,11 +164,6 @@ class FacetsBody(Body):
     @classmethod
     def of(cls, answer: Answer) -> Self:
         return cls(**{name: count_bodies(counts) for name, counts in facets(answer).items()})
-
-
-class DegradationBody(Body):
-    lane: str
-    reason: str
 
 
 class CoverageBody(Body):
@@ -364,6 +197,8 @@ class ExactBody(Body):
         "the next results."
     )
     all_unresolved_calls: bool = Field(description=ALL_UNRESOLVED)
+    in_tests: int = Field(description="Of `found`, those in tests, which come after the others.")
+    unresolved_in_tests: int = Field(description="Of `unresolved_calls`, those in tests, which come after the others.")
     unresolved_classes: list[str] = Field(
         description="Classes that name a base of that name which was not resolved: of another package, or not indexed. "
         "The functions in `unresolved_calls` are theirs then."
@@ -516,175 +351,6 @@ def _excerpt(plan: Plan, needle: Needle, unit: Function) -> Excerpt:
     return excerpt(plan, needle, unit, unit.original_string.strip("\n"), (unit.address.lines or (0, 0))[0])
 
 
-class FunctionBody(LocationBody):
-    """The whole record, in CodeSearchNet's field names."""
-
-    original_string: str
-    code: str
-    docstring: str
-    sha: str
-    partition: str
-    timings: dict[str, float] = {}
-
-    @classmethod
-    def of(cls, function: Function) -> Self:
-        fields = ("original_string", "code", "docstring", "sha", "partition")
-        record = {name: getattr(function, name) for name in fields}
-        return cls.model_validate(location(function.id, function.address) | record)
-
-
-class SimilarFunctionBody(LocationBody):
-    score: float = Field(description="Cosine similarity.")
-    same_cluster: bool = Field(description="Whether it is of the same corpus cluster.")
-
-
-class SimilarBody(Body):
-    id: str
-    cluster: int | None
-    cluster_label: str = Field(description="Words that set the cluster apart.")
-    results: list[SimilarFunctionBody]
-    timings: dict[str, float] = {}
-
-    @classmethod
-    def of(cls, function_id: str, found: Similar) -> Self:
-        results = [
-            SimilarFunctionBody.model_validate(
-                location(hit.id, hit.address) | {"score": hit.score, "same_cluster": same}
-            )
-            for hit, same in found.hits
-        ]
-        return cls(id=function_id, cluster=found.cluster, cluster_label=found.label, results=results)
-
-
-class NeighbourBody(Body):
-    """A symbol on the other side of a call; one that is not a function of the index has an empty id."""
-
-    id: str
-    name: str
-    kind: str
-    repo: str
-    path: str
-    language: str
-    line: int
-    relation: str
-
-
-class CallsBody(Body):
-    """Callers and callees of a function."""
-
-    callers: list[NeighbourBody] = Field(description="What is known to call it: names are resolved in a repository.")
-    unresolved_calls: int = Field(
-        description="How many more functions have a call of this name in their code, of something else or not "
-        "resolved; a search for `what calls NAME` lists them."
-    )
-    all_unresolved_calls: bool = Field(description=ALL_UNRESOLVED)
-    callees: list[NeighbourBody]
-
-
-def calls(callers: Sequence[Neighbour], unresolved: UnresolvedCalls, callees: Sequence[Neighbour]) -> dict[str, object]:
-    """The fields of `CallsBody`."""
-    return {
-        "callers": [NeighbourBody.model_validate(one) for one in callers],
-        "unresolved_calls": unresolved.functions,
-        "all_unresolved_calls": unresolved.all,
-        "callees": [NeighbourBody.model_validate(one) for one in callees],
-    }
-
-
-class NeighboursBody(CallsBody):
-    id: str
-    timings: dict[str, float] = {}
-
-
-class CommitBody(Body):
-    hash: str
-    time: int = Field(description="Seconds since 1970.")
-    author: str
-    subject: str
-    body: str
-
-
-class ShowBody(FunctionBody, CallsBody):
-    """A function with its callers, callees and last commits, as `treeline show --json` prints it."""
-
-    commits: list[CommitBody]
-
-
-class DependentBody(NeighbourBody):
-    """A symbol that depends on a changed definition."""
-
-    depth: int = Field(description="Over how many calls; more than one of tests alone.")
-    via: str = Field(description="The definition that it calls, extends, implements or uses.")
-    certain: bool = Field(description="Whether the call graph is sure; else it is the only method of that name.")
-    test: bool
-    in_change: bool = Field(description="Whether the change touches it too.")
-
-
-class GoneBody(Body):
-    """A name that the change no longer declares, and the functions that still call it."""
-
-    name: str
-    calls: list[LocationBody]
-
-
-class LikelyBody(Body):
-    """A file that the change does not touch and likely has to."""
-
-    path: str
-    score: float
-    commits: int = Field(description="How many commits changed it together with the changed files.")
-    reasons: list[str]
-
-
-class ImpactBody(Body):
-    """The definitions that a change touches, what depends on them, and the files that likely have to change too."""
-
-    files: list[str] = Field(description="The changed files.")
-    definitions: list[LocationBody] = Field(description="The innermost definitions that hold changed lines.")
-    lost_names: list[GoneBody]
-    dependents: list[DependentBody]
-    likely: list[LikelyBody] = Field(description="Best first.")
-
-    @classmethod
-    def of(cls, impact: Impact, changes: Sequence[FileChange]) -> Self:
-        def locate(hits: Sequence[Hit]) -> list[LocationBody]:
-            return [LocationBody.model_validate(location(hit.id, hit.address)) for hit in hits]
-
-        dependents = [
-            DependentBody.model_validate(
-                {name: getattr(one.neighbour, name) for name in (*NeighbourBody.model_fields, "depth", "via")}
-                | {"certain": one.is_certain, "test": one.is_test, "in_change": one.is_changed}
-            )
-            for one in impact.dependents
-        ]
-        return cls(
-            files=[change.path for change in changes],
-            definitions=locate(impact.definitions),
-            lost_names=[GoneBody(name=name, calls=locate(hits)) for name, hits in impact.lost_names],
-            dependents=dependents,
-            likely=[LikelyBody.model_validate(one) for one in impact.files],
-        )
-
-
-class SuggestBody(Body):
-    prefix: str
-    names: list[str]
-    timings: dict[str, float]
-
-
-class CompleteBody(Body):
-    """Values that a filter can take here, the most frequent first."""
-
-    filter: str
-    prefix: str
-    values: list[str]
-    timings: dict[str, float]
-
-
-class FeedbackBody(Body):
-    recorded: bool
-
-
 class MapNodeBody(Body):
     """A node of the results' tree in the Poincaré disk."""
 
@@ -727,25 +393,6 @@ class MapBody(Body):
     timings: dict[str, float]
 
 
-class StatusBody(Body):
-    index: IndexBody
-    languages: list[CountBody]
-    repositories: int
-    passed_over: str | None = Field(description="Why the newest generation is not the open one; null when it is.")
-    timings: dict[str, float]
-
-
-class EvalBody(Body):
-    """The evaluation's result files, newest first."""
-
-    runs: list[dict[str, object]]
-    unreadable: list[str]
-
-
 def facets(answer: Answer) -> dict[str, dict[str, int]]:
     """The number of results, on all pages, per language and repository."""
     return {name: answer.hits.most(name, FACET_VALUES) for name in FACETS}
-
-
-def count_bodies(counts: Mapping[str, int]) -> list[CountBody]:
-    return [CountBody(value=value, count=count) for value, count in counts.items()]

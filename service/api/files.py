@@ -8,7 +8,7 @@ from werkzeug.exceptions import NotFound
 
 from treeline.ingest.decoding import BINARY, decode
 from treeline.search.files import Files, depths, lines_of
-from treeline.service.api.answers import (
+from treeline.service.api.file_answers import (
     DefinitionBody,
     EntryBody,
     FileBody,

@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 
 from treeline.corpus.function import Function
 from treeline.search.overview import find_similar
-from treeline.service.api.answers import FunctionBody, NeighboursBody, SimilarBody, calls
+from treeline.service.api.function_answers import FunctionBody, NeighboursBody, SimilarBody, calls
 from treeline.service.api.parameters import (
     MISSING,
     NOT_MODIFIED,

@@ -17,15 +17,9 @@ from treeline.corpus.roles import NAMES
 from treeline.graph.layout import draw
 from treeline.search.files import Files
 from treeline.search.tree import result_graph
-from treeline.service.api.answers import (
-    CompleteBody,
-    DegradationBody,
-    ImpactBody,
-    MapBody,
-    MapNodeBody,
-    SearchBody,
-    SuggestBody,
-)
+from treeline.service.api.answers import MapBody, MapNodeBody, SearchBody
+from treeline.service.api.bodies import CompleteBody, DegradationBody, SuggestBody
+from treeline.service.api.function_answers import ImpactBody
 from treeline.service.api.functions import find
 from treeline.service.api.parameters import (
     MISSING,

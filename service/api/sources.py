@@ -8,7 +8,7 @@ from werkzeug.exceptions import UnsupportedMediaType
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.service import jobs
-from treeline.service.api.answers import JobBody, JobsBody, SourceBody, SourcesBody
+from treeline.service.api.file_answers import JobBody, JobsBody, SourceBody, SourcesBody
 from treeline.service.api.parameters import (
     BODY,
     PROBLEMS,

@@ -12,7 +12,7 @@ from werkzeug.exceptions import UnsupportedMediaType
 from treeline.corpus.errors import EngineUnavailable, TreelineError
 from treeline.search.plan import check_length
 from treeline.search.query import parse
-from treeline.service.api.answers import (
+from treeline.service.api.bodies import (
     AliveBody,
     EvalBody,
     FeedbackBody,

@@ -86,7 +86,7 @@ def impact(change: str, is_staged: bool, k: int, repo: str, engine: str | None, 
         with searcher.searcher() as current:
             result = impact_of(current, changes, repo, k)
     if as_json:
-        from treeline.service.api.answers import ImpactBody
+        from treeline.service.api.function_answers import ImpactBody
 
         click.echo(ImpactBody.of(result, changes).json_bytes(indent=True))
     else:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import fields
-from tempfile import TemporaryFile
-from typing import Any, NamedTuple, Self
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import click
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import InputError
+from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.engine.protocol import Filters
 from treeline.search.occurrences import Line, Needle, lines_at
@@ -23,8 +23,12 @@ from treeline.service.cli.lines import grep_line, is_for_a_person, paint, painte
 from treeline.service.cli.options import Command, Target, echo, echo_json, folder_in
 from treeline.service.present.text import visible
 
+if TYPE_CHECKING:
+    from treeline.search.settings import Settings
+
 SIDE_BY_SIDE = 2_000  # files; from so many on, each processor searches its part of them
 MOST_PROCESSES = 8
+PLAIN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @frozen
@@ -85,6 +89,14 @@ class FileToSearch(NamedTuple):
     path: str  # as the index has it
     on_disk: bytes = b""  # in a project
     size: int = 0
+    index_name: str = ""  # of the one that keeps its text
+
+    @property
+    def shown_path(self) -> str:
+        """The path from where one stands, or in its repository."""
+        from treeline.ingest.source import readable
+
+        return readable(os.path.relpath(os.fsdecode(self.on_disk))) if self.on_disk else f"{self.repo}/{self.path}"
 
 
 class FileMatches(NamedTuple):
@@ -105,28 +117,24 @@ def is_exact(text: str) -> bool:
     return bool(parts.phrases or parts.regex) and not WORD.search(PART.sub("", parts.words))
 
 
-def list_occurrences(text: str, filters: Filters, where: Target, listing: Listing, *, as_json: bool) -> int:
+def list_occurrences(text: str, filters: Filters, targets: Sequence[Target], listing: Listing, *, as_json: bool) -> int:
     """Print every occurrence; returns the exit code. Text without quotes is taken as it is."""
     parts = parse(text)
     filters = combine(filters, parts.filters)
-    if filters.path and where.root is not None:
-        from treeline.engine.patterns import as_in_shell
-
-        root = where.root
-        filters = as_in_shell(filters, folder_in(root), lambda path: (root / path).exists())
     needle = needle_of(parts, ignore_case=listing.ignore_case)
     if parts.excluded_words or filters.kind or filters.partition:
         refusal = "kind:, partition: and -word choose units, and a list of all occurrences has lines of files"
         raise InputError(refusal, "leave them out")
-    every = search_files(list(files_of(where, filters)), needle, where, listing)
+    files = [file for one in targets for file in files_in(one, filters, alone=len(targets) == 1)]
+    every = search_files(files, needle, targets[0].settings, listing)
     problems = [one for one in every if one.problem]
     matches = [one for one in every if one.lines]
     for one in problems:
         echo(f"treeline: {one.file.path}: {one.problem}", err=True)
     if as_json:
-        echo_json({"query": text, "files": [_json(one) for one in matches]})
+        echo_json({"query": text, "files": [_json(one, alone=len(targets) == 1) for one in matches]})
     elif matches:
-        show(matches, where, listing)
+        show(matches, listing)
     else:
         case = "" if listing.ignore_case or parts.text == parts.text.lower() else " in this case (-i ignores it)"
         echo(f"treeline: nothing here contains {parts.text}{case}", err=True)
@@ -146,6 +154,29 @@ def needle_of(parts: Parts, *, ignore_case: bool) -> Needle:
     return Needle.of_text([words], ignore_case=ignore_case)
 
 
+def files_in(where: Target, filters: Filters, *, alone: bool) -> list[FileToSearch]:
+    """The files of a target; one of several that cannot be read is named, and has none."""
+    filters = where.narrow(filters)
+    if filters.path and where.root is not None:
+        from treeline.engine.patterns import as_in_shell
+
+        root = where.root
+        filters = as_in_shell(filters, "" if where.path else folder_in(root), lambda path: (root / path).exists())
+    try:
+        files = list(files_of(where, filters))
+    except TreelineError as error:
+        if alone:
+            raise
+        echo(f"treeline: without index {where.settings.index}: {error.message}", err=True)
+        return []
+    if not files and alone and where.root is not None:
+        from treeline.service.skips import sentence, skips_in
+
+        if skips := skips_in(where.settings, where.root, filters):
+            echo(f"treeline: {sentence(skips)}", err=True)
+    return files
+
+
 def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
     """The files of a project, or those whose texts an index keeps, that pass the filters."""
     from treeline.engine.patterns import path_test
@@ -153,11 +184,10 @@ def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
     passes = path_test(filters)
     if where.root is not None and not (filters.language or filters.repo):
         from treeline.ingest.project import indexed_files
-        from treeline.ingest.source import readable
 
         top = os.fsencode(where.root)
         for name, size in indexed_files(where.settings.index, where.settings.home_path):
-            path = readable(os.fsdecode(name))
+            path = name.decode("utf-8", "backslashreplace")  # as `readable`
             if passes(path):
                 yield FileToSearch("", path, top + b"/" + name, size)
         return
@@ -173,39 +203,44 @@ def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
             for entry in texts.files(repo) if filters.passes(repo=repo) else ():
                 if passes(entry.path) and filters.passes(language=entry.language):
                     local = os.fsencode(on_disk(where.root, entry.path)) if where.root else b""
-                    yield FileToSearch(repo, entry.path, local, entry.size)
+                    yield FileToSearch(repo, entry.path, local, entry.size, "" if local else where.settings.index)
 
 
 def search_files(
-    files: Sequence[FileToSearch], needle: Needle, where: Target, listing: Listing
+    files: Sequence[FileToSearch], needle: Needle, settings: Settings, listing: Listing
 ) -> Sequence[FileMatches]:
     """The matches of all files in their order; the second half, third … is searched by processes of their own."""
     count = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, MOST_PROCESSES)
     if len(files) < SIDE_BY_SIDE or count == 1:
-        return list(_search(files, needle, where, listing))
+        return list(_search(files, needle, settings, listing))
     step = -(-len(files) // count)
     parts = [files[at : at + step] for at in range(0, len(files), step)]
-    others = [_Other(part, needle, where, listing) for part in parts[1:]]
-    every = list(_search(parts[0], needle, where, listing))
+    others = [_Other(part, needle, settings, listing) for part in parts[1:]]
+    every = list(_search(parts[0], needle, settings, listing))
     return [*every, *(one for other in others for one in other.matches())]
 
 
 class _Other:
     """A part of the files, searched by a fork of this process: Python runs one thread at a time."""
 
-    def __init__(self, files: Sequence[FileToSearch], needle: Needle, where: Target, listing: Listing) -> None:
+    def __init__(self, files: Sequence[FileToSearch], needle: Needle, settings: Settings, listing: Listing) -> None:
+        import pickle
+        from tempfile import TemporaryFile
+
         self._answer = TemporaryFile()  # noqa: SIM115 - closed when it is read
         self._process = os.fork()
         if self._process:
             return
         code = 1
         with suppress(BaseException):
-            pickle.dump(list(_search(files, needle, where, listing)), self._answer)
+            pickle.dump(list(_search(files, needle, settings, listing)), self._answer)
             self._answer.flush()
             code = 0
         os._exit(code)
 
     def matches(self) -> list[FileMatches]:
+        import pickle
+
         _, status = os.waitpid(self._process, 0)
         if status:
             raise InputError("a process that searched a part of the files has ended", "ask again")
@@ -215,8 +250,10 @@ class _Other:
             return every
 
 
-def _search(files: Sequence[FileToSearch], needle: Needle, where: Target, listing: Listing) -> Iterator[FileMatches]:
-    for file, content in _contents(files, where):
+def _search(
+    files: Sequence[FileToSearch], needle: Needle, settings: Settings, listing: Listing
+) -> Iterator[FileMatches]:
+    for file, content in _contents(files, settings):
         if not needle.may_be_in(content):
             continue
         text = content.decode("utf-8", "replace").removeprefix("\ufeff")
@@ -229,26 +266,27 @@ def _search(files: Sequence[FileToSearch], needle: Needle, where: Target, listin
             yield FileMatches(file, tuple(lines_at(text, places, before=listing.before, after=listing.after)))
 
 
-def _contents(files: Sequence[FileToSearch], where: Target) -> Iterator[tuple[FileToSearch, bytes]]:
+def _contents(files: Sequence[FileToSearch], settings: Settings) -> Iterator[tuple[FileToSearch, bytes]]:
     """Each file with its bytes; one that is gone since it was listed is left out."""
-    if where.root is not None:
-        for file in files:
-            with suppress(OSError):
-                yield file, _read(file)
-        return
-    from treeline.engine.texts import FileTexts
-    from treeline.search.settings import open_store
+    for index, group in groupby(files, key=attrgetter("index_name")):
+        if not index:
+            for file in group:
+                with suppress(OSError):
+                    yield file, _read(file)
+            continue
+        from treeline.engine.texts import FileTexts
+        from treeline.search.settings import open_store
 
-    with closing(open_store(where.settings).open(where.settings.index)) as engine:
-        texts = FileTexts(engine)
-        for file in files:
-            if (content := texts.read(file.repo, file.path)) is not None:
-                yield file, content
+        with closing(open_store(settings).open(index)) as engine:
+            texts = FileTexts(engine)
+            for file in group:
+                if (content := texts.read(file.repo, file.path)) is not None:
+                    yield file, content
 
 
 def _read(file: FileToSearch) -> bytes:
     # Neither a link nor a pipe that nobody writes to may hold us up.
-    handle = os.open(file.on_disk, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    handle = os.open(file.on_disk, PLAIN_FILE)
     try:
         content = os.read(handle, file.size + 1)
         while len(content) > file.size and (more := os.read(handle, 1 << 20)):  # it has grown since
@@ -258,13 +296,12 @@ def _read(file: FileToSearch) -> bytes:
         os.close(handle)
 
 
-def show(matches: Sequence[FileMatches], where: Target, listing: Listing) -> None:
+def show(matches: Sequence[FileMatches], listing: Listing) -> None:
     """Print the files: with a heading for a person, as `path:line:column: text` for a program."""
     headings = is_for_a_person() and not listing.files_with_matches and not listing.count
     write = sys.stdout.write
     for number, one in enumerate(matches):
-        inner = one.file.path
-        path = os.path.relpath(f"{where.root}/{inner}") if where.root else f"{one.file.repo}/{inner}"
+        path = one.file.shown_path
         if headings:
             say("\n" * bool(number) + paint(visible(path), fg="magenta"))
         rows = _rows(path, one, listing, headings=headings)
@@ -299,6 +336,7 @@ def _rows(path: str, one: FileMatches, listing: Listing, *, headings: bool) -> I
             yield grep_line(path, line)
 
 
-def _json(one: FileMatches) -> dict[str, object]:
+def _json(one: FileMatches, *, alone: bool) -> dict[str, object]:
     lines = [{"line": line.number, "column": line.column, "text": line.text} for line in one.lines if line.spans]
-    return {"repo": one.file.repo, "path": one.file.path, "occurrences": one.occurrences, "lines": lines}
+    path = one.file.path if alone else one.file.shown_path
+    return {"repo": one.file.repo, "path": path, "occurrences": one.occurrences, "lines": lines}

@@ -21,6 +21,7 @@ from click.shell_completion import CompletionItem
 from treeline.corpus.errors import InputError, TreelineError
 
 if TYPE_CHECKING:
+    from treeline.engine.protocol import Filters
     from treeline.ingest.source import Progress
     from treeline.search.settings import Settings
 
@@ -262,25 +263,57 @@ def is_named(settings: Settings, name: str) -> bool:
     return bool(name) or settings.engine != "embedded" or f"{PREFIX}INDEX" in os.environ
 
 
+class Place(NamedTuple):
+    """A folder of a project, by default the one we are in, and the value of `path:` for the parts of it to search; ''
+    for all of it."""
+
+    folder: Path = Path()
+    path: str = ""
+
+
+HERE = Place()
+
+
 class Target(NamedTuple):
-    """The settings of the index to search, and the folder of its project, if it is one."""
+    """The settings of the index to search, and the folder of its project, if it is one; `path` as in `Place`."""
 
     settings: Settings
     root: Path | None = None
+    path: str = ""
+
+    def narrow(self, filters: Filters) -> Filters:
+        """The filters, with the parts of the project."""
+        if self.path and filters.path:
+            raise InputError("--in with a folder of a project and path: cannot be combined", "leave one of them out")
+        return replace(filters, path=self.path) if self.path else filters
 
 
-def target(engine: str | None, name: str) -> Target:
-    """The named index, else this folder's project, refreshed first."""
+def target(engine: str | None, name: str, place: Place = HERE) -> Target:
+    """The named index, else the project of a place, refreshed first."""
     settings = settings_for(engine, name)
     if is_named(settings, name):
         return Target(settings)
     from treeline.service.projects import refresh_project, settings_of
 
     with lazy_progress() as progress:
-        refresh = refresh_project(settings, Path.cwd(), progress)
+        refresh = refresh_project(settings, place.folder, progress)
     if refresh.published or refresh.is_busy or refresh.truncated:
         echo(f"treeline: {refresh}", err=True)
-    return Target(settings_of(settings, refresh.project), refresh.project.root)
+    return Target(settings_of(settings, refresh.project), refresh.project.root, place.path)
+
+
+def places_of(settings: Settings, folders: Sequence[Path]) -> list[Place]:
+    """The projects of these folders, each with the parts that are meant."""
+    from treeline.engine.patterns import exactly
+    from treeline.ingest.project import find_project
+    from treeline.ingest.source import readable
+
+    parts: dict[Path, list[str]] = {}
+    for folder in folders:
+        root = find_project(folder, settings.home_path).root
+        inner = folder.resolve().relative_to(root).as_posix()
+        parts.setdefault(root, []).append("" if inner == "." else exactly(f"{readable(inner)}/"))
+    return [Place(root, ",".join(inner) if all(inner) else "") for root, inner in parts.items()]
 
 
 def folder_in(root: Path | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +17,15 @@ import click
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.search.query import KEYS, Query
+from treeline.search.query import KEYS, Query, combine, parse
 from treeline.service.cli.lines import is_for_a_person, pager, pager_option
 from treeline.service.cli.occurrences import Listing, is_exact, list_occurrences, occurrence_options
 from treeline.service.cli.options import (
+    HERE,
     Command,
+    Place,
     StrictCommand,
+    Target,
     complete_filter,
     echo,
     filter_options,
@@ -32,6 +35,7 @@ from treeline.service.cli.options import (
     is_named,
     is_piped,
     lazy_progress,
+    places_of,
     progress_bar,
     search_options,
     settings_for,
@@ -85,6 +89,14 @@ class Search(StrictCommand):
 @click.argument("words", nargs=-1, metavar="QUESTION", shell_complete=complete_filter)
 @index_options
 @click.option("--global", "everywhere", is_flag=True, help="Search every index; projects are refreshed first.")
+@click.option(
+    "--in",
+    "folders",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Search this folder, not the one you are in; repeatable.",
+)
 @search_options
 @occurrence_options
 @pager_option
@@ -97,6 +109,7 @@ def search(
     engine: str | None,
     name: str,
     everywhere: bool,
+    folders: tuple[Path, ...],
     wait: bool,
     full: bool,
     as_json: bool,
@@ -115,26 +128,31 @@ def search(
     """
     from treeline.ingest.source import readable
 
-    if everywhere and name:
-        raise InputError("--global and --name cannot be combined")
+    choices = {"--global": everywhere, "--name": name, "--in": folders}
+    if len(rivals := [option for option, value in choices.items() if value]) > 1:
+        raise InputError(f"{' and '.join(rivals)} cannot be combined")
     listing = Listing.take(switches)
     settings = settings_for(engine, name)
     query = Query.of(readable(" ".join(words)) if words else piped_text(settings.max_query_length), switches, settings)
     explain = bool(switches["explain"])
-    to_a_program = not (is_for_a_person() or everywhere or as_json or explain or full or switches["k"])
+    to_a_program = not (is_for_a_person() or as_json or explain or full or switches["k"])
+    places = places_of(settings, folders) if folders else [HERE]
+
+    def targets() -> list[Target]:
+        return every_target(settings) if everywhere else [target(engine, name, place) for place in places]
+
     if listing or (to_a_program and is_exact(query.text)):
-        if everywhere:
-            raise InputError("--global has no list of all occurrences", "choose an index with --name")
         with pager(wanted=not (no_pager or as_json)):
-            return list_occurrences(query.text, query.filters, target(engine, name), listing, as_json=as_json)
+            return list_occurrences(query.text, query.filters, targets(), listing, as_json=as_json)
     from treeline.service.cli.files import IndexFiles
 
-    if everywhere:
-        answer, info = search_everywhere(query, settings)
+    if everywhere or len(places) > 1:
+        answer, info = search_targets(query, targets())
         with pager(wanted=not (no_pager or as_json)):
             return show_found(answer, info, IndexFiles(), lambda: None, explain=explain, full=full, as_json=as_json)
-    searcher, root = target_searcher(engine, name, None if wait else query)
-    query = replace(query, folder=folder_in(root))
+    query = narrow(query, Target(settings, path=places[0].path))
+    searcher, root = target_searcher(engine, name, places[0], None if wait else query)
+    query = replace(query, folder="" if folders else folder_in(root))
     with closing(searcher):
 
         def clusters() -> CorpusClusters | None:
@@ -145,12 +163,18 @@ def search(
         if query.mode == "tfidf":
             prepare_tfidf(searcher)
         answer, info = searcher.search(query), searcher.info
+        if root and (answer.plan.route.location or not answer.results):
+            from treeline.service.skips import say_skips
+
+            answer = say_skips(answer, settings, root, searcher.engine)
         files = IndexFiles(root, lambda: searcher.texts)
         with pager(wanted=not (no_pager or as_json)):
             return show_found(answer, info, files, clusters, explain=explain, full=full, as_json=as_json)
 
 
-def target_searcher(engine: str | None, name: str, query: Query | None) -> tuple[LiveSearcher, Path | None]:
+def target_searcher(
+    engine: str | None, name: str, place: Place, query: Query | None
+) -> tuple[LiveSearcher, Path | None]:
     """A searcher of the index, and its project's folder; for a query about a large project without an index, a searcher
     of its best files."""
     from treeline.search.live import open_searcher
@@ -159,12 +183,12 @@ def target_searcher(engine: str | None, name: str, query: Query | None) -> tuple
     if query is not None and not is_named(settings, name):
         from treeline.service.projects import has_index
 
-        if not has_index(settings, Path.cwd()):
+        if not has_index(settings, place.folder):
             from treeline.service.quick import look
 
-            if quick := look(settings, Path.cwd(), query, once=True):
+            if quick := look(settings, place.folder, query, once=True):
                 return quick, quick.root
-    settings, root = target(engine, name)
+    settings, root, _ = target(engine, name, place)
     return open_searcher(settings, once=True), root
 
 
@@ -198,12 +222,18 @@ def show_found(
     return 0 if answer.results else NOTHING_FOUND
 
 
-def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexInfo]:
-    """Search every index of the store, projects refreshed first."""
-    from treeline.search.live import open_searcher
+def narrow(query: Query, target: Target) -> Query:
+    """The query, of the parts of a target alone."""
+    if not target.path:
+        return query
+    target.narrow(combine(query.filters, parse(query.text).filters))
+    return replace(query, filters=target.narrow(query.filters))
+
+
+def every_target(settings: Settings) -> list[Target]:
+    """Every index of the store, projects refreshed first."""
     from treeline.search.settings import open_store
-    from treeline.service.indexes import search_several
-    from treeline.service.projects import refresh_all
+    from treeline.service.projects import project_names, refresh_all
 
     names = open_store(settings).names()
     with lazy_progress() as progress:
@@ -214,16 +244,26 @@ def search_everywhere(query: Query, settings: Settings) -> tuple[Answer, IndexIn
     names = [name for name in names if name not in absent]
     if not names:
         raise InputError("there is no index to ask", how_to_index(settings))
+    roots = {name: project.root for name, project in project_names(settings).items()}
+    return [Target(replace(settings, index=name), roots.get(name)) for name in names]
+
+
+def search_targets(query: Query, targets: Sequence[Target]) -> tuple[Answer, IndexInfo]:
+    """One answer of several indexes."""
+    from treeline.search.live import open_searcher
+    from treeline.service.indexes import Ask, search_several
+
     infos: dict[str, IndexInfo] = {}
+    by_name = {one.settings.index: one for one in targets}
 
     @contextmanager
-    def open_index(name: str) -> Iterator[LiveSearcher]:
+    def open_index(name: str) -> Iterator[Ask]:
         """An index for as long as it is asked: each keeps three dozen files open, and there may be a hundred."""
-        with closing(open_searcher(replace(settings, index=name), once=True)) as searcher:
+        with closing(open_searcher(by_name[name].settings, once=True)) as searcher:
             infos[name] = searcher.info
-            yield searcher
+            yield lambda query, reorder: searcher.search(narrow(query, by_name[name]), reorder)
 
-    answer = search_several(names, query, open_index)
+    answer = search_several(list(by_name), query, open_index)
     functions = sum(info.functions for info in infos.values())
     return answer, replace(infos[min(infos)], name="*", functions=functions)
 
@@ -276,7 +316,12 @@ def show(function: str, repo: str, path: str, engine: str | None, name: str, as_
     """
     from treeline.search.live import open_searcher
 
-    settings, root = target(engine, name)
+    settings, root, _ = target(engine, name)
+    if root and (file := file_called(function.partition(":")[0], root)):
+        from treeline.service.skips import file_skip
+
+        if why := file_skip(settings, root, file):
+            echo(f"treeline: {why}", err=True)
     if file := file_called(function, root):
         from treeline.service.cli.project import show_outline
 
@@ -288,7 +333,7 @@ def show(function: str, repo: str, path: str, engine: str | None, name: str, as_
         text_calls = searcher.unresolved_calls(unit)
         commits = last_commits(searcher, unit)
     if as_json:
-        from treeline.service.api.answers import FunctionBody, ShowBody, calls
+        from treeline.service.api.function_answers import FunctionBody, ShowBody, calls
 
         function_fields = FunctionBody.of(unit).model_dump(exclude_unset=True)
         body = ShowBody.model_validate(
@@ -335,7 +380,7 @@ def similar(function: str, repo: str, path: str, engine: str | None, name: str, 
         unit = choose_function(searcher, function, repo, path)
         like = find_similar(searcher, unit.id, k)
         if as_json:
-            from treeline.service.api.answers import SimilarBody
+            from treeline.service.api.function_answers import SimilarBody
 
             click.echo(SimilarBody.of(unit.id, like).json_bytes(indent=True))
         else:

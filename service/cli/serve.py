@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
-from treeline.corpus.errors import CredentialsError, EngineUnavailable, require_extra
+from treeline.corpus.errors import CredentialsError, EngineUnavailable, InputError, require_extra
 from treeline.search.settings import PREFIX, Settings, from_environment
-from treeline.service.cli.options import how_to_index, index_options, settings_for
+from treeline.service.cli.options import how_to_index, index_options, is_named, settings_for, target
 
 
 @click.command("serve")
@@ -19,27 +20,44 @@ from treeline.service.cli.options import how_to_index, index_options, settings_f
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65_535), help="Port to listen on.")
 @click.option("--first-index", metavar="SOURCE", help="Index this if there is no index yet.")
 def serve(engine: str | None, name: str, host: str, port: int, first_index: str | None) -> None:
-    """Serve the API and the pages."""
+    """Serve the API and the pages: of the index named, of the default one, or else of this folder's project.
+
+    A project is indexed or refreshed first; `treeline watch` beside it keeps it fresh.
+    """
     require_extra("serve")
     from treeline.service.http.keys import no_key_yet
     from treeline.service.server import listen, run
 
     settings = settings_for(engine, name)
-    address = f"[{host}]" if ":" in host else host
+    address, title = f"[{host}]" if ":" in host else host, f"index {settings.index!r}"
     listen(f"{address}:{port}").close()  # fail before an index is made
     if first_index:
         from treeline.service.cli.index import make_first_index
 
         make_first_index(settings, (first_index,))
+    elif not index_exists(settings) and not is_named(settings, name) and is_project(settings, Path.cwd()):
+        settings, root, _ = target(engine, name)
+        title = f"the project {root}"
     elif not index_exists(settings):
         click.echo(f"there is no index {settings.index!r} yet; make it with: {how_to_index(settings)}")
     if missing := no_key_yet(settings):
         click.echo(missing)
-    click.echo(f"Treeline serves index {settings.index!r} at http://{address}:{port} (Ctrl-C ends it)")
+    click.echo(f"Treeline serves {title} at http://{address}:{port} (Ctrl-C ends it)")
     sys.stdout.flush()
     if sys.stderr.isatty() and f"{PREFIX}LOG_FORMAT" not in os.environ:
         settings = replace(settings, log_format="text")
     run(replace(settings, bind=f"{address}:{port}"))
+
+
+def is_project(settings: Settings, folder: Path) -> bool:
+    """Whether a folder lies in a repository, or in a project that has an index."""
+    from treeline.ingest.project import find_project
+    from treeline.service.projects import has_index
+
+    try:
+        return (find_project(folder, settings.home_path).root / ".git").exists() or has_index(settings, folder)
+    except InputError:  # a home folder is none
+        return False
 
 
 def index_exists(settings: Settings) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +11,8 @@ import click
 from treeline.corpus.counting import counted
 from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, InputError, TreelineError
 from treeline.ingest.source import readable
-from treeline.service.cli.options import echo, echo_json, how_to_index, index_options, settings_for
+from treeline.service.cli.lines import pager, pager_option
+from treeline.service.cli.options import echo, echo_json, how_to_index, index_options, settings_for, target_settings
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -28,12 +29,29 @@ SECRETS_SHOWN = 10
     "--prune", type=click.IntRange(1), metavar="KEEP", help="Remove rejected generations and all but the newest KEEP."
 )
 @click.option("--drop", is_flag=True, help="Delete the index given by --name.")
+@click.option(
+    "--skipped", "list_skips", is_flag=True, help="List what is left out of this project (or the index named), and why."
+)
+@pager_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
-def status(engine: str | None, name: str, roll_back: bool, prune: int | None, drop: bool, as_json: bool) -> None:
+def status(
+    engine: str | None,
+    name: str,
+    roll_back: bool,
+    prune: int | None,
+    drop: bool,
+    list_skips: bool,
+    no_pager: bool,
+    as_json: bool,
+) -> None:
     """Show the indexes (or the one named), or manage the generations of one."""
     from treeline.search.settings import open_store
     from treeline.service.projects import project_names
 
+    if list_skips:
+        with pager(wanted=not (no_pager or as_json)):
+            _list_skips(target_settings(engine, name), as_json=as_json)
+        return
     if drop and not name:
         raise InputError("--drop needs --name", "it removes the index for good")
     if drop and (roll_back or prune is not None):
@@ -50,6 +68,28 @@ def status(engine: str | None, name: str, roll_back: bool, prune: int | None, dr
         for line in actions:
             echo(line)
         _show(rows, settings, _location(store, settings))
+
+
+def _list_skips(settings: Settings, *, as_json: bool) -> None:
+    """Print what is left out of an index, the most frequent reason first."""
+    from treeline.search.settings import open_store
+    from treeline.service.skips import all_skips
+
+    with closing(open_store(settings).open(settings.index)) as engine:
+        skips = list(all_skips(settings, engine))
+    by_reason: dict[str, list[str]] = {}
+    for skip in skips:
+        by_reason.setdefault(skip.reason.partition(":")[0], []).append(skip.path)
+    order = sorted(by_reason, key=lambda reason: (-len(by_reason[reason]), reason))
+    if as_json:
+        rows = [{"path": path, "reason": reason} for reason in order for path in by_reason[reason]]
+        echo_json({"index": settings.index, "skipped": rows})
+        return
+    for reason in order:
+        echo(f"{len(by_reason[reason]):,} × {reason}")
+        for path in by_reason[reason]:
+            echo(f"  {path}")
+    echo(f"{len(skips):,} left out of {settings.index}" if skips else f"nothing is left out of {settings.index}")
 
 
 def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | None, drop: bool) -> list[str]:

@@ -76,7 +76,7 @@ def show_answer(
                 click.echo(grep_line(files.path(result.function.address), line, line.column))
         return
     all_clusters = clusters() if explain else None
-    for result in answer.results:
+    for result in answer.by_file:
         if heading := answer.headings.get(result.rank):
             say(visible(f"── {heading} ──\n"), dim=True)
         for row in _result(answer, needle, result, files, all_clusters, explain=explain, full=full):
@@ -93,7 +93,7 @@ def _notes(answer: Answer, info: IndexInfo) -> Iterator[str]:
         yield answer.exact.sentence
     if answer.total and not answer.results:
         yield f"there are only {counted(answer.total, 'result')}: --offset {answer.query.offset} skips them all"
-    elif not answer.results and not answer.hints:
+    elif not answer.results and not answer.hints and not answer.exact:
         name = PROJECT_SUFFIX.sub("", info.name)
         yield f"nothing found in index {name!r} ({counted(info.functions, 'unit')}{_filter_note(answer)})"
     yield from filter(None, (*answer.hints, answer.no_match))
@@ -118,7 +118,7 @@ def _result(
     part = _excerpt(answer, needle, result, files)
     place = f"{files.path(unit.address)}:{part.matches[0].number}".removesuffix(":0")
     relation = relation_of(result.candidate)
-    whole = files.text(unit.repo, unit.path) if part.occurrences else None
+    whole = files.text(unit.address) if part.occurrences else None
     in_file = len(needle.occurrences(whole)) if whole else 0
     count = f"{part.occurrences} of {in_file} in this file" if in_file > 1 else ""
     notes = [paint(note, fg="green") for note in (relation, count) if note]
@@ -217,9 +217,8 @@ def _why(candidate: Candidate, clusters: CorpusClusters | None) -> Iterator[str]
     notes = [visible(candidate.reason)] if candidate.reason else []
     if candidate.moved:
         notes.append(f"moved {'up' if candidate.moved > 0 else 'down'} {abs(candidate.moved)}")
-    cluster, label = cluster_of(candidate, clusters)
-    if cluster is not None:
-        notes.append(f"cluster {cluster}{f' ({visible(label)})' if label else ''}")
+    if (cluster := cluster_of(candidate, clusters)) is not None:
+        notes.append(f"cluster {cluster}")
     if candidate.tree_distance is not None:
         notes.append(f"{candidate.tree_distance:.2f} from the nearest result above")
     if notes:
@@ -274,8 +273,6 @@ def show_function(
 def show_similar(function: Function, like: Similar, bodies: Sequence[Function]) -> None:
     """Print similar units, nearest first, each with its cosine and docstring summary."""
     say(f"similar to {headline(function.address)}")
-    if like.label:
-        say(f"cluster {like.cluster} ({visible(like.label)})", fg="yellow")
     if not like.hits:
         say("nothing similar is in the index, or it has no vectors")
         return

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
-from treeline.corpus.function import Address, Function
+from treeline.corpus.function import FUNCTION_KINDS, Address, Function
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS
 from treeline.graph.references import last_of
@@ -34,7 +34,6 @@ SYMBOLS = 30  # results of a workspace symbol search
 NEAREST = 10
 RELATIONS = ("callers", "callees", "similar")
 NAMESAKES = 10  # definitions of a name to offer if the call graph has none
-CALLABLE = frozenset({"function", "method"})
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
@@ -166,7 +165,7 @@ class Workspace:
 
     def functions(self, file: Path) -> list[Hit]:
         """The functions of a file that are in the index, by line."""
-        return [hit for hit in self._units(file) if hit.address.kind in CALLABLE]
+        return [hit for hit in self._units(file) if hit.address.kind in FUNCTION_KINDS]
 
     def at(self, file: Path, line: int) -> Hit | None:
         """The innermost unit at a line."""

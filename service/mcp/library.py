@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +14,18 @@ from treeline.corpus.function import Function
 from treeline.search.live import LiveSearcher, open_searcher
 from treeline.search.query import Query
 from treeline.search.resolve import Ambiguous, resolve
-from treeline.search.settings import Settings
-from treeline.service.indexes import Indexes
+from treeline.search.settings import Settings, split_commas
+from treeline.service.indexes import Indexes, search_several
 from treeline.service.mcp.indexing import allowed_folder, allowed_roots, index_folder
 from treeline.service.mcp.protocol import Reply
-from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, numbered_lines, render, skip_lines
+from treeline.service.mcp.text import HANDLE_LENGTH, Item, handle, numbered_lines, render, skip_lines, tokens
 from treeline.service.present.text import visible
 from treeline.service.projects import SECRETS_HINT, has_index, local_path, refresh_project, settings_of
 from treeline.service.quick import QuickSearcher, look
 
 if TYPE_CHECKING:
     from treeline.ingest.project import Refreshed
+    from treeline.search.answer import Answer
 
 SECRET_BYTES = 2_000_000  # of a file's beginning, and around the lines read, searched for secrets
 MOST_HANDLES = 10_000  # handles kept for one conversation
@@ -63,6 +65,26 @@ class Library:
         if self._follow:
             return self.ask_project(self.root, question), repo
         return self.searcher, repo
+
+    def folders_in(self, repo: str) -> list[Path]:
+        """The folders that `repo` names, if they are several, separated by commas."""
+        names = split_commas(repo)
+        are_folders = len(names) > 1 and all(local_path(name).is_dir() for name in names)
+        return [allowed_folder(name, self.settings) for name in names] if are_folders else []
+
+    def ask_folders(self, folders: Sequence[Path]) -> tuple[list[str], LiveSearcher]:
+        """The indexes of the projects around these folders, refreshed first, and the searcher of the first."""
+        searchers = [self.ask_project(folder) for folder in reversed(folders)][::-1]  # the first stays current
+        return list(dict.fromkeys(one.info.name for one in searchers)), searchers[0]
+
+    def search(self, names: Sequence[str], query: Query) -> Answer:
+        """One answer of several indexes: of projects that are open, or served."""
+        if len(names) == 1:
+            return self._searcher_of(names[0]).search(query)
+        return search_several(names, query, lambda name: nullcontext(self._searcher_of(name).search))
+
+    def _searcher_of(self, index: str) -> LiveSearcher:
+        return self._open.get(index) or self.indexes.open(index)
 
     def ask_indexes(self, index: str) -> tuple[list[str], LiveSearcher]:
         """The indexes that `index` names, and the first one opened, which becomes the default for the other tools."""
@@ -115,6 +137,14 @@ class Library:
             self._searcher.refresh()
         return report
 
+    def say_skips(self, answer: Answer, searcher: LiveSearcher) -> Answer:
+        """The answer with what is left out of the project's folder where the question points."""
+        if not self._follow or (answer.results and not answer.plan.route.location):
+            return answer
+        from treeline.service.skips import say_skips
+
+        return say_skips(answer, self.settings, self.root, searcher.engine)
+
     def diff(self, revisions: str) -> str:
         """The diff of the project searched last: between revisions, or (none) of its files against HEAD."""
         from treeline.ingest.history import read_diff
@@ -142,10 +172,10 @@ class Library:
         their index. If several indexes were searched, `sources` maps a result's id to its index.
         """
         with self._lock:
-            handles = searcher not in self._open.values()
+            handles = bool(sources) or searcher not in self._open.values()
             for item in items if handles else ():
                 id_ = item.function.id
-                source = self.indexes.open(sources[id_]) if sources and id_ in sources else searcher
+                source = self._searcher_of(sources[id_]) if sources and id_ in sources else searcher
                 self._handles[handle(id_)] = (id_, source)
                 self._handles.move_to_end(handle(item.function.id))
             while len(self._handles) > MOST_HANDLES:
@@ -164,6 +194,9 @@ class Library:
             return resolve(searcher, reference, otherwise="search_code finds it by what it does"), searcher
         except Ambiguous as several:
             raise InputError(self._choice(several, searcher)) from None
+        except InputError as error:
+            why = self._skip(local_path(reference.partition(":")[0], self.root)) if "." in reference else ""
+            raise InputError(f"{error.message}; {why}" if why else error.message, error.hint) from None
 
     def _choice(self, several: Ambiguous, searcher: LiveSearcher) -> str:
         """The message for an ambiguous name: its functions, and how to narrow it down if there are more."""
@@ -196,4 +229,14 @@ class Library:
                 if is_secret(file.as_posix(), data.read(SECRET_BYTES)):
                     raise InputError(f"{path} holds a secret", SECRETS_HINT)
             data.seek(start)
-            return numbered_lines(data, first, last, budget) or f"{visible(path)} has no line {first}."
+            note = f"\n… {why}" if first == 1 and (why := self._skip(file)) else ""
+            lines = numbered_lines(data, first, last, budget - tokens(note))
+            return f"{lines}{note}" if lines else f"{visible(path)} has no line {first}."
+
+    def _skip(self, file: Path) -> str:
+        """Why a file is left out of the project searched last, in a sentence; '' if it is not."""
+        if not self._follow:
+            return ""
+        from treeline.service.skips import file_skip
+
+        return visible(file_skip(self.settings, self.root, file))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Literal
 
@@ -22,7 +23,19 @@ from treeline.search.structural_answer import UnresolvedCalls
 from treeline.service.mcp.library import Library
 from treeline.service.mcp.protocol import Reply, Server
 from treeline.service.mcp.schema import About
-from treeline.service.mcp.text import MIN_BUDGET, Item, ListData, as_data, data_within, pack_items, within_budget
+from treeline.service.mcp.text import (
+    MIN_BUDGET,
+    CommitsData,
+    ImpactData,
+    Item,
+    ListData,
+    as_data,
+    commits_data,
+    data_within,
+    impact_data,
+    pack_items,
+    within_budget,
+)
 from treeline.service.present.text import (
     describe_commit,
     describe_neighbours,
@@ -46,7 +59,11 @@ Budget = Annotated[int, About("Longest answer, in tokens.", MIN_BUDGET, 50_000)]
 CONTEXT_TOKENS = 4_000
 Language = Annotated[str, About("Only this language: `python`.")]
 Repository = Annotated[
-    str, About("A folder on this machine, indexed or updated first; or a repository of the index, `owner/name`.")
+    str,
+    About(
+        "A folder on this machine, indexed or updated first (search_code: also several, `a,b`); or a repository of"
+        " the index, `owner/name`."
+    ),
 ]
 Quality = Annotated[
     Literal["fast", "best"],
@@ -76,24 +93,29 @@ def add_search(server: Server, library: Library) -> None:
         search: Callable[[Query], Answer]
         if index:
             names, searcher = library.ask_indexes(index)
-            of_repo, search = repo, partial(library.indexes.search, names)
+            of_repo, search = repo, partial(library.search, names)
+        elif folders := library.folders_in(repo):
+            names, searcher = library.ask_folders(folders)
+            of_repo, search = "", partial(library.search, names)
         else:
             searcher, of_repo = library.ask(repo, query)
             search = searcher.search
         how = {"k": k, "offset": offset, "mode": mode, "quality": quality}
         filters = {"language": language, "repo": of_repo, "path": path, "kind": kind}
         answer = search(Query.of(query, how | filters, library.settings))
+        if not answer.indexes:
+            answer = library.say_skips(answer, searcher)
         heading = _heading(answer)
         if not answer.results:
             why = [*map(visible, answer.hints)] or ["Nothing found. Try other words, or drop the filters."]
-            return _notices(*heading, *why)
+            return _with_state(_notices(*heading, *why), answer)
         heading.extend(map(visible, filter(None, (*answer.hints, answer.no_match))))
         items = [
             Item(result.function, _note(answer, result), result.members, result.candidate.score)
             for result in answer.results
         ]
         end = offset + len(items)
-        return library.show(
+        reply = library.show(
             items,
             max_tokens,
             "\n".join(heading),
@@ -103,6 +125,7 @@ def add_search(server: Server, library: Library) -> None:
             words=frozenset(terms(answer.plan.words)),
             next_offset=end if end < answer.total else 0,
         )
+        return _with_state(reply, answer)
 
 
 def add_functions(server: Server, library: Library) -> None:
@@ -174,28 +197,30 @@ def add_files(server: Server, library: Library) -> None:
 
 
 def add_history(server: Server, library: Library) -> None:
-    @server.tool()
+    @server.tool(output=CommitsData)
     def search_history(
         query: Annotated[str, About("What the commits are about: `why are uploads retried`.")] = "",
         file: Annotated[str, About("Instead: the last commits that touched this path.")] = "",
         k: Count = 10,
         repo: Repository = "",
         max_tokens: Budget = library.settings.mcp_tokens,
-    ) -> str:
+    ) -> Reply:
         """Find commits by what they are about, with the files that they touched."""
         if bool(query) == bool(file):
             raise InputError("search_history takes a query or a file", "give one of them")
         searcher, _ = library.ask(repo)
         with closing(StoredHistory(history_file(library.settings.home_path, searcher.info.name))) as opener:
             if (history := opener()) is None:
-                return "There is no history: the folder is no git checkout, or its commits are being read."
+                reason = "There is no history: the folder is no git checkout, or its commits are being read."
+                return Reply(reason, {"commits": []})
             rows = history.find(query, file, k)
-        lines = (visible(line) for row in rows for line in describe_commit(*row).splitlines())
-        return within_budget(list(lines), max_tokens) or "No commit is about that."
+        lines = [visible(line) for row in rows for line in describe_commit(*row).splitlines()]
+        text = within_budget(lines, max_tokens) or "No commit is about that."
+        return Reply(text, commits_data(rows, max_tokens))
 
 
 def add_impact(server: Server, library: Library) -> None:
-    @server.tool()
+    @server.tool(output=ImpactData)
     def impact_of_change(
         change: Annotated[
             str, About("A diff, or revisions (`main..topic`). Default: the project's files against HEAD.")
@@ -204,7 +229,7 @@ def add_impact(server: Server, library: Library) -> None:
         k: Count = 10,
         repo: Repository = "",
         max_tokens: Budget = library.settings.mcp_tokens,
-    ) -> str:
+    ) -> Reply:
         """List what a change touches: definitions, their dependents and tests, and files that must likely change."""
         from treeline.search.impact import change_of, impact_of, only_repository, parse_diff
         from treeline.service.present.impact import describe_impact
@@ -216,7 +241,8 @@ def add_impact(server: Server, library: Library) -> None:
             changes = parse_diff(change if "\n" in change.strip() else library.diff(change))
         with searcher.searcher() as current:
             impact = impact_of(current, changes, of_repo or only_repository(current.engine), k)
-        return within_budget(list(describe_impact(impact, changes)), max_tokens)
+        text = within_budget(list(describe_impact(impact, changes)), max_tokens)
+        return Reply(text, impact_data(impact, max_tokens))
 
 
 def add_context(server: Server, library: Library) -> None:
@@ -251,6 +277,11 @@ def add_indexing(server: Server, library: Library) -> None:
 def _notices(*notices: str) -> Reply:
     """An answer without results."""
     return Reply("\n".join(notices), {"notices": list(notices), "results": []})
+
+
+def _with_state(reply: Reply, answer: Answer) -> Reply:
+    """The reply; its data says how much of the project answered, if its index is being made."""
+    return reply._replace(data={**(reply.data or {}), "state": asdict(answer.coverage)}) if answer.coverage else reply
 
 
 def _heading(answer: Answer) -> list[str]:

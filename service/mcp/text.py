@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
-from typing import BinaryIO, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, BinaryIO, NotRequired, TypedDict
 
 import orjson
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
-from treeline.corpus.function import Function
+from treeline.corpus.function import Address, Function
 from treeline.search.answer import Member
 from treeline.search.pack import Pack
-from treeline.service.present.text import describe_commit, summary, visible
+from treeline.service.present.text import day_of, describe_commit, summary, visible
+
+if TYPE_CHECKING:
+    from treeline.graph.history import Commit
+    from treeline.search.impact import Dependent, Impact
 
 # The usual tokenizers take 2.5 to 4 characters of code per token (docs/research/agents.md); the low end keeps answers
 # within the budget.
@@ -75,6 +79,57 @@ class ListData(TypedDict):
     notices: list[str]
     results: list[ItemData]
     next_offset: NotRequired[int]
+    state: NotRequired[StateData]
+
+
+class StateData(TypedDict):
+    """The part of a project that answered while its index is being made."""
+
+    state: str
+    files: int
+    total: int
+    percent: int
+    problem: str
+
+
+class CommitData(TypedDict):
+    hash: str
+    day: str
+    author: str
+    subject: str
+    files: list[str]
+
+
+class CommitsData(TypedDict):
+    commits: list[CommitData]
+
+
+class DependentData(TypedDict):
+    """A symbol that depends on a changed one, and how: `relation` is an edge to `via`."""
+
+    path: str
+    line: int
+    name: str
+    relation: str
+    via: str
+    certain: bool
+    test: bool
+    in_change: bool
+
+
+class LikelyData(TypedDict):
+    path: str
+    commits: int
+    reasons: list[str]
+
+
+class ImpactData(TypedDict):
+    """The definitions that a change touches, and the files that it has to."""
+
+    definitions: list[ItemData]
+    lost_names: list[str]
+    dependents: list[DependentData]
+    likely: list[LikelyData]
 
 
 @frozen
@@ -133,9 +188,54 @@ def data_within(data: ListData, budget: int) -> ListData:
     for one in reversed(data["results"]):
         if room < 0:
             room += len(orjson.dumps(one.pop("code", "")))
-    while room < 0 and len(data["results"]) > 1:
-        room += len(orjson.dumps(data["results"].pop()))
+    drop_last(data, budget, data["results"])
     return data
+
+
+def drop_last(data: Mapping[str, Any], budget: int, *lists: list[Any]) -> None:
+    """Remove the last rows of these lists of the data until it is within `budget` tokens; each keeps its first."""
+    room = int(budget * CHARACTERS_PER_TOKEN) - len(orjson.dumps(data))
+    for rows in lists:
+        while room < 0 and len(rows) > 1:
+            room += len(orjson.dumps(rows.pop()))
+
+
+def impact_data(impact: Impact, budget: int) -> ImpactData:
+    """The impact of a change as data, within `budget` tokens."""
+    data: ImpactData = {
+        "definitions": [place_data(hit.address) for hit in impact.definitions],
+        "lost_names": [visible(name) for name, _ in impact.lost_names],
+        "dependents": [_dependent_data(one) for one in impact.dependents],
+        "likely": [
+            {"path": visible(one.path), "commits": one.commits, "reasons": list(map(visible, one.reasons))}
+            for one in impact.files
+        ],
+    }
+    drop_last(data, budget, data["dependents"], data["definitions"], data["lost_names"], data["likely"])
+    return data
+
+
+def place_data(address: Address) -> ItemData:
+    return {
+        "path": visible(address.path),
+        "name": visible(address.func_name),
+        "kind": address.kind,
+        "lines": list(address.lines or ()),
+    }
+
+
+def _dependent_data(one: Dependent) -> DependentData:
+    neighbour = one.neighbour
+    return {
+        "path": visible(neighbour.path),
+        "line": neighbour.line,
+        "name": visible(neighbour.name),
+        "relation": neighbour.relation,
+        "via": visible(neighbour.via),
+        "certain": one.is_certain,
+        "test": one.is_test,
+        "in_change": one.is_changed,
+    }
 
 
 def inside(members: Sequence[Member], room: int) -> str:
@@ -261,6 +361,24 @@ def render(
     if next_offset:
         data["next_offset"] = next_offset - missing
     return Page("\n".join([*blocks, closing] if closing else blocks), data_within(data, budget))
+
+
+def commits_data(rows: Iterable[tuple[Commit, Sequence[str]]], budget: int) -> CommitsData:
+    """Commits with the files that they touched as data, within `budget` tokens."""
+    data: CommitsData = {
+        "commits": [
+            {
+                "hash": commit.hash,
+                "day": day_of(commit),
+                "author": visible(commit.author),
+                "subject": visible(commit.subject),
+                "files": list(map(visible, files)),
+            }
+            for commit, files in rows
+        ]
+    }
+    drop_last(data, budget, data["commits"])
+    return data
 
 
 def pack_items(pack: Pack) -> tuple[list[Item], str]:

@@ -95,7 +95,7 @@ def result_views(
             _view(result, copies, search, words, find, largest),
             index=visible(titles.get(answer.indexes.get(result.function.id, ""), "")),
         )
-        for result, copies in fold_copies(answer.results, answer.headings)
+        for result, copies in fold_copies(answer.by_file, answer.headings)
     ]
 
 

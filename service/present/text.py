@@ -50,12 +50,15 @@ def character_name(character: str) -> str:
 
 def describe_commit(commit: Commit, paths: Sequence[str] | None = None) -> str:
     """Hash, day, author and subject; with `paths`, a second line with the files that it touched."""
-    day = time.strftime("%Y-%m-%d", time.gmtime(commit.time))
-    line = f"{commit.hash[:7]}  {day}  {commit.author}: {commit.subject}"
+    line = f"{commit.hash[:7]}  {day_of(commit)}  {commit.author}: {commit.subject}"
     if paths is None:
         return line
     more = f" and {len(paths) - FILES_SHOWN} more" if len(paths) > FILES_SHOWN else ""
     return f"{line}\n    {', '.join(paths[:FILES_SHOWN])}{more}" if paths else f"{line}\n    no file"
+
+
+def day_of(commit: Commit) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(commit.time))
 
 
 def visible(text: str) -> str:

@@ -10,12 +10,13 @@ import orjson
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.ingest.loading import functions, project
+from tests.ingest.loading import enter_project, functions
 from tests.waiting import until
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.project import _lock, _open, find_project, progress_file, refresh
+from treeline.ingest.project import find_project, progress_file, refresh, state_file
 from treeline.ingest.quick import choose
 from treeline.ingest.sources.folder import Folder
+from treeline.ingest.stamps import lock, open_state
 from treeline.search.settings import from_environment
 from treeline.service import quick
 from treeline.service.cli import cli
@@ -32,14 +33,9 @@ FILES = {
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data folder, with this process in a project that counts as large, of which one file is looked at."""
-    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("TREELINE_ENCODER", "none")
-    monkeypatch.delenv("TREELINE_INDEX", raising=False)
     monkeypatch.setattr(quick, "SMALL_BYTES", 0)
     monkeypatch.setattr(quick, "MOST_FILES", 1)
-    folder = project(tmp_path / "demo", FILES)
-    (folder / ".git").mkdir()
-    monkeypatch.chdir(folder)
+    enter_project(tmp_path, FILES, monkeypatch)
     return tmp_path / "home"
 
 
@@ -83,10 +79,12 @@ def test_json_says_how_much_was_read_and_wait_reads_everything(home: Path, monke
 
 def test_an_agent_is_told_the_state(home: Path) -> None:
     server = create_server(from_environment(), follow=True)
-    text = server.call("search_code", {"query": "feed the lions"}).text
+    text, data = server.call("search_code", {"query": "feed the lions"})
     assert "feed" in text and "state: partial, from 1 of 3 files" in text
+    assert data and (data["state"]["state"], data["state"]["files"], data["state"]["total"]) == ("partial", 1, 3)
     wait_for_index()
-    assert "partial" not in server.call("search_code", {"query": "feed the lions"}).text
+    text, data = server.call("search_code", {"query": "feed the lions"})
+    assert "partial" not in text and data and "state" not in data
 
 
 def test_a_filter_on_the_path_limits_the_files_that_are_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,8 +96,8 @@ def test_a_filter_on_the_path_limits_the_files_that_are_looked_at(home: Path, mo
 def held(home: Path) -> Iterator[None]:
     """Another process is indexing the project, and is at 12 percent."""
     found = find_project(Path.cwd(), home)
-    with _open(found, home) as database:
-        assert _lock(database, 0)
+    with open_state(state_file(found.root, home), home) as database:
+        assert lock(database, 0)
         progress_file(found, home).write_text("12", encoding="utf-8")
         yield
 

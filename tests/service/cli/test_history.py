@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from shutil import rmtree
 
 import orjson
 import pytest
@@ -14,6 +15,7 @@ from treeline.corpus.errors import InputError
 from treeline.graph.history import history_file
 from treeline.ingest import history as histories
 from treeline.ingest.project import find_project
+from treeline.ingest.sources.checkout import run_git
 from treeline.service.cli import cli
 
 CART = 'def total_price(items):\n    """Add up what is in the cart."""\n    return sum(items)\n'
@@ -52,7 +54,9 @@ def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_an_issue_on_standard_input_leads_to_the_files_that_like_commits_changed(shop: Path) -> None:
+def test_an_issue_on_standard_input_leads_to_the_files_that_like_commits_changed(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ask("search", "add up the cart")
     done = run("--json", text=ISSUE)
     answer = orjson.loads(done.stdout)
@@ -60,7 +64,12 @@ def test_an_issue_on_standard_input_leads_to_the_files_that_like_commits_changed
     assert {row["path"] for row in answer["results"]} == {"shop/cart.py", "shop/post.py"}
     said = run("search", "--explain", text=ISSUE).stdout
     assert "changed by commits about the same" in said and "Send a receipt by mail after each order" in said
-    assert "read as an issue: its first line" in run(text=ISSUE).stderr
+    assert "read as an issue: its first line" in (complete := run(text=ISSUE).stderr) and "history" not in complete
+    (shop / ".git" / "shallow").write_bytes(run_git(shop, "rev-parse", "HEAD"))
+    assert "the clone is shallow" in run(text=ISSUE).stderr
+    monkeypatch.setenv("TREELINE_HISTORY", "false")
+    rmtree(Path(os.environ["TREELINE_HOME"]) / ".history")
+    assert "without a history" in run(text=ISSUE).stderr
 
 
 def index(root: Path) -> str:

@@ -4,14 +4,18 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import orjson
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 
-from tests.ingest.loading import project
+from tests.elasticsearch_server import free_port
+from tests.ingest.loading import enter_project, project
+from tests.waiting import until
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.encoder.registry import without_version
 from treeline.engine.embedded import EmbeddedStore
@@ -29,13 +33,7 @@ FILES = {
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project that nobody indexed yet, with this process in it."""
-    monkeypatch.setenv("TREELINE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("TREELINE_ENCODER", "none")
-    monkeypatch.delenv("TREELINE_INDEX", raising=False)
-    found = project(tmp_path / "demo", FILES)
-    (found / ".git").mkdir()
-    monkeypatch.chdir(found)
-    return found
+    return enter_project(tmp_path, FILES, monkeypatch)
 
 
 def ask(*arguments: str) -> tuple[int, Result]:
@@ -52,6 +50,48 @@ def test_a_question_needs_no_command_and_no_index(folder: Path) -> None:
     assert "demo: indexed 2 files" in first.stderr
     code, again = ask("add", "up", "the", "cart")
     assert code == 0 and "total_price" in again.stdout and again.stderr == ""
+
+
+def test_what_is_left_out_is_listed_and_said_where_a_question_points_at_it(folder: Path) -> None:
+    project(folder, {"out/a.py": "def hidden(): 0\n", ".gitignore": "out/\n*.tmp\n", "x.tmp": "", "shop/logo.png": ""})
+    code, said = ask("status", "--skipped")
+    assert code == 0
+    assert re.search(r"1 × ignored folder\n  out/\n", said.stdout)
+    assert re.search(r"1 × data or binary by its name\n  shop/logo.png\n", said.stdout)
+    rows = orjson.loads(ask("status", "--skipped", "--json")[1].stdout)["skipped"]
+    assert {"path": "x.tmp", "reason": "ignored"} in rows
+
+    ignored = "out/ is left out: ignored folder (a line !out/ in .treelineignore brings it back)"
+    for question in ("path:out/a.py hidden", "--all path:out/a.py hidden"):
+        code, said = ask("search", *question.split())
+        assert (code, said.stdout) == (1, "") and ignored in said.stderr
+    assert ignored in ask("out/a.py")[1].stderr
+    assert "x.tmp is left out: ignored" in ask("x.tmp")[1].stderr
+    with pytest.raises(InputError, match=r"out/a\.py"):
+        ask("show", "out/a.py:1")
+    # Where something is indexed, what is not there is not left out.
+    assert "left out" not in ask("search", "path:shop/", "zzqx")[1].stderr
+    assert "has such a path" not in ask("search", "-path:shop/", "total_price")[1].stderr
+
+
+def test_serve_without_an_index_serves_the_project_it_is_started_in(folder: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "treeline.service.cli", "serve", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            assert server.stdout
+            assert f"Treeline serves the project {folder} at http://127.0.0.1:{port}" in server.stdout.readline()
+            bodies: list[bytes] = []
+
+            def has_answer() -> bool:
+                with suppress(OSError):
+                    bodies.append(urlopen(f"http://127.0.0.1:{port}/api/search?q=add+up+the+cart").read())
+                return bool(bodies)
+
+            until(has_answer)
+            assert orjson.loads(bodies[0])["results"][0]["func_name"] == "total_price"
+        finally:
+            server.terminate()
 
 
 def test_doctor_checks_the_index_of_the_project_else_the_default_one(
@@ -199,6 +239,39 @@ def test_global_asks_every_index(folder: Path, tmp_path: Path) -> None:
     assert [result["rank"] for result in body["results"]] == list(range(1, len(body["results"]) + 1))
     code, said = ask("--global", "send a receipt by mail")
     assert "send_receipt" in said.stdout
+
+
+def test_several_folders_are_searched_with_one_question(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path / "other", {"zoo.py": 'def feed_lions(zoo):\n    """Feed the lions."""\n    return sum(zoo)\n'})
+    project(folder, {"mall/cart.py": "def total(items):\n    return sum(items)\n"})
+    monkeypatch.chdir(tmp_path)
+    both = ("--in", "demo", "--in", "other")
+    code, said = ask("search", *both, "feed the lions or send a receipt")
+    assert code == 0 and "other/zoo.py:1:5: def feed_lions" in said.stdout and "demo/shop/mail.py:2" in said.stdout
+    code, said = ask("search", *both, "--all", "sum(")
+    assert said.stdout.splitlines() == [
+        "demo/mall/cart.py:2:12:     return sum(items)",
+        "demo/shop/cart.py:3:12:     return sum(items)",
+        "other/zoo.py:3:12:     return sum(zoo)",
+    ]
+    # A folder of a project is that part of it alone.
+    assert ask("search", "--in", "demo/mall", "-l", "sum(")[1].stdout == "demo/mall/cart.py\n"
+    assert "shop/" not in ask("search", "--in", "demo/mall", "total")[1].stdout
+    with pytest.raises(InputError, match="--in with a folder of a project and path: cannot be combined"):
+        ask("search", "--in", "demo/mall", "path:shop total")
+    with pytest.raises(InputError, match="--global and --in cannot be combined"):
+        ask("search", "--global", "--in", "demo", "total")
+
+
+def test_every_occurrence_in_every_index_is_listed(folder: Path, tmp_path: Path) -> None:
+    ask("receipt")
+    other = project(tmp_path / "other", {"zoo.py": "def weigh(zoo):\n    return sum(zoo)\n"})
+    ask("index", str(other), "--name", "zoo")
+    code, said = ask("search", "--global", "-c", "sum(")
+    assert (code, said.stdout) == (0, "shop/cart.py:1\nother/zoo.py:1\n")
+    assert ask("search", "--global", "zzqx(")[0] == 1
 
 
 def test_the_second_page_of_everything_follows_the_first(folder: Path, tmp_path: Path) -> None:

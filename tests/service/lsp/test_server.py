@@ -288,10 +288,14 @@ def test_a_path_that_cannot_be_is_one_clear_message(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_neither_the_editors_nor_the_agents_server_imports_what_is_heavy() -> None:
-    check = (
-        "import sys, treeline.service.lsp.server, treeline.service.mcp.server\n"
-        "print([name for name in ('torch', 'sklearn', 'scipy', 'flask') if name in sys.modules])"
-    )
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("treeline.service.lsp.server", ("torch", "sklearn", "scipy", "flask")),
+        ("treeline.service.mcp.server", ("torch", "sklearn", "scipy", "flask", "mcp", "pydantic", "rich", "asyncio")),
+    ],
+)
+def test_a_server_of_an_editor_or_an_agent_imports_nothing_heavy(module: str, heavy: tuple[str, ...]) -> None:
+    check = f"import sys, {module}; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

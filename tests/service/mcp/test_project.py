@@ -18,6 +18,7 @@ from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest import history as histories
 from treeline.ingest.project import projects
 from treeline.search.settings import Settings
+from treeline.service.mcp.protocol import Server
 from treeline.service.mcp.server import create_server
 
 FILES = {
@@ -39,10 +40,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def call(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Call a tool of a server that runs in the project."""
-    server = create_server(Settings(home=str(tmp_path / "home"), encoder="none"), follow=True)
+def server(root: Path, tmp_path: Path) -> Server:
+    """A server that runs in the project."""
+    return create_server(Settings(home=str(tmp_path / "home"), encoder="none"), follow=True)
 
+
+@pytest.fixture
+def call(server: Server) -> Call:
+    """Call a tool of the server."""
     return lambda name, **arguments: server.call(name, arguments).text
 
 
@@ -63,6 +68,17 @@ def test_a_folder_as_repo_is_another_project(call: Call, root: Path) -> None:
         call("search_code", query="x", repo=str(root.parent))
 
 
+def test_several_folders_as_repo_are_searched_together(server: Server, call: Call, root: Path) -> None:
+    other = project(root / "vendor-zoo", {"zoo.py": 'def weigh_cart(zoo):\n    """Weigh the cart."""\n'})
+    (other / ".git").mkdir()
+    text, data = server.call("search_code", {"query": "what is in the cart", "repo": f"{root},{other}"})
+    assert data and {"Total", "weigh_cart"} <= {row["name"] for row in data["results"]}
+    handle = next(row["handle"] for row in data["results"] if row["repo"] == "vendor-zoo")
+    assert f"[{handle}] vendor-zoo zoo.py:1-2 weigh_cart" in text
+    assert "Weigh the cart." in call("get_function", function=handle)
+    assert "send_receipt" in call("search_code", query="receipt")  # the first folder stays the current one
+
+
 def test_kinds_exact_text_and_callees(call: Call) -> None:
     assert "Mailer" in call("search_code", query="mailer receipt", kind="class", code=False)
     assert "Total" in call("search_code", query='"adds up what is in the cart"', code=False)
@@ -70,7 +86,9 @@ def test_kinds_exact_text_and_callees(call: Call) -> None:
     assert "Total (place to edit)" in call("context_for", task="gifts in the cart are added up")
 
 
-def test_commits_are_found_by_what_they_are_about(call: Call, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_are_found_by_what_they_are_about(
+    call: Call, server: Server, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(histories, "update_behind", histories.update)
     assert "There is no history" in call("search_history", query="receipts")
     (root / ".git").rmdir()
@@ -80,13 +98,16 @@ def test_commits_are_found_by_what_they_are_about(call: Call, root: Path, monkey
         "search_history", query="who mails a receipt"
     )
     assert "Send receipts by mail" in call("search_history", file="shop/cart.go")
+    (row,) = (server.call("search_history", {"file": "shop/cart.go"}).data or {})["commits"]
+    assert (row["author"], row["subject"]) == ("Ada", "Send receipts by mail")
+    assert row["files"] == ["shop/cart.go", "shop/mail.py"]
     assert call("search_history", query="zebra") == "No commit is about that."
     with pytest.raises(InputError, match="a query or a file"):
         call("search_history")
 
 
 def test_a_change_of_the_working_tree_is_known_with_what_depends_on_it(
-    call: Call, root: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, server: Server, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(histories, "update_behind", histories.update)
     (root / ".git").rmdir()
@@ -97,6 +118,9 @@ def test_a_change_of_the_working_tree_is_known_with_what_depends_on_it(
     answer = call("impact_of_change")
     assert "1 definition of 1 file changed\n  shop/cart.go:9  add" in answer
     assert "shop/cart.go:5  Total calls add" in answer
+    data = server.call("impact_of_change", {}).data or {}
+    assert [(one["path"], one["name"]) for one in data["definitions"]] == [("shop/cart.go", "add")]
+    assert [(one["name"], one["via"], one["certain"]) for one in data["dependents"]] == [("Total", "add", True)]
     assert "Total calls add" in call("impact_of_change", function="add")
     assert "nothing is changed" in call("impact_of_change", change="HEAD..HEAD")
 
@@ -117,6 +141,15 @@ def test_a_file_is_outlined_and_read_within_the_project(call: Call, root: Path) 
     (root / "link.txt").symlink_to(root.parent / "secret.txt")
     with pytest.raises(InputError, match="outside the allowed folders"):
         call("read_lines", file="link.txt")
+
+
+def test_what_is_left_out_is_said_where_an_agent_points_at_it(call: Call, root: Path) -> None:
+    project(root, {"out/a.py": "def hidden(): 0\n", ".gitignore": "out/\n"})
+    why = "out/ is left out: ignored folder (a line !out/ in .treelineignore brings it back)"
+    assert why in call("search_code", query="hidden", path="out/a.py")
+    assert call("read_lines", file="out/a.py") == f"    1 def hidden(): 0\n… {why}"
+    with pytest.raises(InputError, match="out/ is left out: ignored"):
+        call("get_function", function="out/a.py:1")
 
 
 def test_results_of_a_project_are_places_that_the_other_tools_take(call: Call) -> None:
@@ -204,7 +237,8 @@ def test_the_budget_holds_on_the_last_line_too(converse: Converse, root: Path) -
 
     async def talk(call: AsyncCall) -> None:
         both = await call("read_lines", file="min.js", max_tokens=100)
-        assert both == "    1 one();\n… more: ask with first=2, or a larger max_tokens"
+        assert len(both) <= 250 and "    1 one();\n… more: ask with first=2, or a larger max_tokens" in both
+        assert "… min.js is left out: generated" in both
         last = await call("read_lines", file="min.js", first=2, last=2, max_tokens=100)
         assert len(last) <= 250 and last.endswith("x\n… line 2 goes on: a larger max_tokens shows more of it")
 

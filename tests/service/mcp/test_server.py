@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -472,12 +471,3 @@ def test_several_indexes_are_asked_at_once_and_followed(tmp_path: Path) -> None:
     assert "feed_one" in server.call("find_callees", {"function": found[1:9]}).text
     with pytest.raises(InputError, match="no index 'farm' is served here"):
         server.call("search_code", {"query": "x", "index": "farm"})
-
-
-def test_the_agents_server_starts_with_what_a_question_needs() -> None:
-    check = (
-        "import sys, treeline.service.mcp.server\n"
-        "print([name for name in ('mcp', 'pydantic', 'rich', 'asyncio', 'flask') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
