@@ -60,18 +60,23 @@ class Bulk:
         self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="bulk")
         self._random = random.Random()
         self.repeated = 0
-        self._counting = threading.Lock()
+        self._lock = threading.Lock()
 
     def __call__(self, actions: Sequence[Action]) -> list[tuple[str, str]]:
         """Do all of them; (id, reason) of those that were refused for good."""
         requests = list(_requests(actions))
         if len(requests) == 1:
             return self._send(requests[0])
-        return [rejection for part in self._pool.map(self._send, requests) for rejection in part]
+        with self._lock:  # `map` hands over every request at once, and a closed pool takes none
+            if self._closing.is_set():
+                raise self._ended("it was closed")
+            parts = self._pool.map(self._send, requests)
+        return [rejection for part in parts for rejection in part]
 
     def close(self) -> None:
         """Wait for the requests on the way, but repeat none: only an interrupted or failed call leaves any."""
-        self._closing.set()
+        with self._lock:
+            self._closing.set()
         self._pool.shutdown(cancel_futures=True)
 
     def _send(self, actions: Sequence[Action]) -> list[tuple[str, str]]:
@@ -93,20 +98,23 @@ class Bulk:
                     f"{trouble}",
                     "run the same command again when it is well; it goes on from the last checkpoint",
                 )
-            with self._counting:
+            with self._lock:
                 self.repeated += len(waiting)
             log.warning("bulk: %d documents again in %.1f s: %s", len(waiting), pause, trouble)
             # Jitter keeps several loaders from coming back in step.
             if self._closing.wait(pause * (0.5 + self._random.random())):
-                raise EngineUnavailable(
-                    f"ended before Elasticsearch at {addresses(self._client)} took all documents: {trouble}",
-                    "run the same command again; it goes on from the last checkpoint",
-                )
+                raise self._ended(trouble)
             pause = min(2 * pause, LONGEST_PAUSE)
         return rejections
 
+    def _ended(self, trouble: str) -> EngineUnavailable:
+        return EngineUnavailable(
+            f"ended before Elasticsearch at {addresses(self._client)} took all documents: {trouble}",
+            "run the same command again; it goes on from the last checkpoint",
+        )
+
     def _try(self, actions: Sequence[Action], rejections: list[tuple[str, str]]) -> tuple[list[Action], str]:
-        """The actions to repeat and why; what is refused for good is added to `refused`."""
+        """The actions to repeat and why; what is refused for good is added to `rejections`."""
         operations: list[Any] = [line for action in actions for line in action.lines()]
         try:
             answer: Any = self._client.bulk(index=self._index, operations=operations, filter_path=RESULT_FIELDS)

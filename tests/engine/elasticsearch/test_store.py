@@ -303,6 +303,15 @@ def test_closing_in_an_outage_does_not_wait_for_the_server_to_come_back(monkeypa
     store.close()
 
 
+def test_a_closed_sender_takes_nothing_more_and_says_so() -> None:
+    store = away()
+    sender = Bulk(store.client, "x")
+    sender.close()
+    with pytest.raises(EngineUnavailable, match="it was closed"):
+        sender([Action(str(number), b"{}") for number in range(1_000)])
+    store.close()
+
+
 def test_a_document_the_mapping_refuses_is_named_and_the_rest_goes_in(server: ElasticsearchStore) -> None:
     long_path = function("too_long", path="p" * 40_000)
     with server.begin(NAME, [ENCODER], "f") as writer:
