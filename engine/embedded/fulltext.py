@@ -36,6 +36,9 @@ UNKNOWN = np.iinfo(np.uint32).max
 FREEZE_ATTEMPTS = 50  # each finished merge can spoil one
 SPARE_HITS = 8  # asked for beyond k, to see whether the last one's score goes on
 MOST_TIES = 20_000  # hits beyond which ties are cut as they come
+# Characters: units of this length are candidates of most phrases, whose n-grams they all have, and are read again and
+# again; so many characters of them are kept.
+LONG, LONG_KEPT = 8_192, 8_000_000
 META, FILE_LIST = "meta.json", ".managed.json"  # tantivy's own files
 
 
@@ -160,11 +163,19 @@ class Bodies:
         self._table, self._searcher = table, searcher
         path = rows / ADDRESSES
         self._addresses: NDArray[np.uint32] | None = map_array(path) if path.exists() else None
+        self._long: dict[int, tuple[str, str]] = {}
+        self._room = LONG_KEPT
 
     def texts(self, position: int) -> tuple[str, str]:
         """The unit as written, and its docstring."""
-        original, docstring = orjson.loads(self._body(position).partition(b"\n")[0])
-        return original, docstring
+        texts = self._long.get(position)
+        if texts is None:
+            original, docstring = texts = tuple(orjson.loads(self._body(position).partition(b"\n")[0]))
+            size = len(original) + len(docstring)
+            if LONG <= size <= self._room:
+                self._room -= size
+                self._long[position] = texts
+        return texts
 
     def function(self, position: int) -> Function:
         """The whole record."""

@@ -93,7 +93,8 @@ class LaneSet:
 
     def make(self, plan: Plan) -> dict[str, Lane]:
         """The plan's lanes by name; an index with several encoders has a dense lane for each."""
-        depth = BESIDE_TESTS * plan.depth if plan.code_first else plan.depth
+        code_first = plan.code_first and not self._has_functions_alone
+        depth = BESIDE_TESTS * plan.depth if code_first else plan.depth
         lanes: dict[str, Lane] = {}
         for name in plan.lanes:
             if name == KEYWORD and plan.issue:
@@ -130,10 +131,16 @@ class LaneSet:
                 lanes[name] = partial(self._tfidf, plan.text, plan.depth, plan.filters)
             else:
                 raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
-        if plan.code_first:
+        if code_first:
             deeper = {name: lane for name, lane in lanes.items() if base(name) in (KEYWORD, DENSE)}
             lanes |= {name: partial(with_code_first, lane, plan.depth) for name, lane in deeper.items()}
         return lanes
+
+    @cached_property
+    def _has_functions_alone(self) -> bool:
+        """Whether the index is a collection of functions of many repositories: there tests keep their places
+        (docs/research/tree-ranking.md)."""
+        return self._engine.count(Filters(kind=",".join(sorted(FUNCTION_KINDS)))) == self._engine.count()
 
     def _graph_for(self, plan: Plan) -> CallGraph | None:
         return self._graph.of_names(plan.route.symbols) if plan.route.alone else self._graph()
@@ -180,14 +187,9 @@ class LaneSet:
 
 def with_code_first(lane: Lane, depth: int) -> RankedList:
     """The lane's best `depth` that are neither tests nor vendored, as if there were no others, then as many that are.
-
-    Where little but tests has the words, they keep their places; so they do in an index of functions alone, a
-    collection of many repositories (docs/research/tree-ranking.md).
-    """
+    Where little but tests has the words, they keep their places."""
     ranking = lane()
     hits = Hits.of(ranking.hits)
-    if FUNCTION_KINDS.issuperset(hits.table.parts("kind", hits.rows)):
-        return replace(ranking, hits=hits[:depth], stages=ranking.stages[:depth])
     roles = [role_of(path) in BEHIND for path in hits.table.parts("path", hits.rows)]
     code, behind = (np.flatnonzero(np.equal(roles, side))[:depth] for side in (False, True))
     if len(code) < ENOUGH:
