@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from tests.ingest.loading import enter_project, functions
 from tests.waiting import until
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.project import find_project, progress_file, refresh, state_file
+from treeline.ingest.project import find_project, is_under_way, progress_file, refresh, state_file
 from treeline.ingest.quick import choose
 from treeline.ingest.sources.folder import Folder
 from treeline.ingest.stamps import lock, open_state
@@ -52,7 +52,10 @@ def coverage(*arguments: str) -> dict[str, Any] | None:
 
 
 def wait_for_index() -> None:
-    until(lambda: has_index(from_environment(), Path.cwd()))
+    """Until the index is there and its process has let go of the project."""
+    settings = from_environment()
+    project = find_project(Path.cwd(), settings.home_path)
+    until(lambda: has_index(settings, Path.cwd()) and not is_under_way(project, settings.home_path))
 
 
 def test_the_first_answer_comes_from_the_best_files_and_the_index_behind_it_is_whole(
