@@ -7,7 +7,7 @@ What is not an index gets a name that starts with a dot, which no index may: a f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import IndexInfo
@@ -71,8 +71,8 @@ def newest_before(name: str, current: str, generations: Iterable[IndexInfo]) -> 
     raise InputError(f"the index {name!r} has no generation before {current} to go back to", "nothing was changed")
 
 
-def prunable(complete: Sequence[str], current: str, rejects: Iterable[str], keep: int) -> list[str]:
-    """Generations to remove: the rejected ones, and all but the newest `keep`; never the current one."""
+def prunable(complete: Sequence[str], spare: Collection[str], rejects: Iterable[str], keep: int) -> list[str]:
+    """Generations to remove: the rejected ones, and all but the newest `keep`; none to spare, as the current one."""
     bad = set(rejects)
     good = [generation for generation in complete if generation not in bad]
-    return [generation for generation in complete if generation not in {current, *good[: max(keep, 1)]}]
+    return [generation for generation in complete if generation not in {*spare, *good[: max(keep, 1)]}]

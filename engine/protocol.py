@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
@@ -251,12 +251,15 @@ class Store(Protocol):
 
     def names(self) -> list[str]: ...
 
-    def open(self, name: str) -> Engine:
-        """The current generation; raises `IndexMissing`."""
+    def open(self, name: str, generation: str = "") -> Engine:
+        """The current generation, or another complete one; raises `IndexMissing`."""
 
-    def begin(self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False) -> Writer:
-        """Start the next generation as a copy of the current one (`fresh`: empty), or resume an interrupted
-        one with the same fingerprint. Only one writer an index: a second is refused with `InputError`."""
+    def begin(
+        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False, base: str = ""
+    ) -> Writer:
+        """Start the next generation as a copy of the current one (`base`: of another complete one, `fresh`: empty), or
+        resume an interrupted one with the same fingerprint. Only one writer an index: a second is refused with
+        `InputError`."""
 
     def generations(self, name: str) -> list[IndexInfo]:
         """Complete generations, newest first; the current one is marked by `current`."""
@@ -266,8 +269,8 @@ class Store(Protocol):
     def info(self, name: str) -> IndexInfo:
         """The description of the current generation, which is not opened for it."""
 
-    def artifact(self, name: str, artifact: str) -> bytes | None:
-        """A side product of the current generation, also of one in a form that this version does not read."""
+    def artifact(self, name: str, artifact: str, generation: str = "") -> bytes | None:
+        """A side product of the current (or another) generation, also of one whose form this version does not read."""
 
     def verify(self, name: str) -> dict[str, tuple[str, ...]]:
         """Read every file of every generation again: the damaged ones of each."""
@@ -275,7 +278,8 @@ class Store(Protocol):
     def roll_back(self, name: str) -> IndexInfo:
         """Reject the current generation: the newest one before it that was not rejected is current again."""
 
-    def prune(self, name: str, keep: int = 2) -> list[str]:
-        """Remove the rejected and the oldest complete generations beyond `keep`; the names of those removed."""
+    def prune(self, name: str, keep: int = 2, spare: Collection[str] = ()) -> list[str]:
+        """Remove the rejected and the oldest complete generations beyond `keep`, but none to `spare`; the names of
+        those removed."""
 
     def drop(self, name: str) -> None: ...

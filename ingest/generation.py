@@ -93,6 +93,12 @@ class Start:
     state: State
     before: Manifest
     encoders: dict[str, Encoder]
+    current: str = ""
+    """The generation that was current then."""
+    base: str = ""
+    """The generation to start from, if that is another one."""
+    new_source: str = ""
+    """The name of the source, if the base was made of another folder."""
 
     def light_encoders(self) -> dict[str, StaticEncoder]:
         """The encoders that every worker can load; any other uses all cores and much memory."""
@@ -112,12 +118,20 @@ class Start:
             self.previous.close()
 
 
-def start(store: Store, name: str, encoders: Sequence[str], cache: Path, *, fresh: bool) -> Start:
-    """Open the index, unless it is rebuilt; `cache` is the file with the vectors of slow encoders."""
-    previous = None if fresh else _open(store, name)
+def start(
+    store: Store, name: str, encoders: Sequence[str], cache: Path, *, fresh: bool, base: str = "", source: str = ""
+) -> Start:
+    """Open the index, unless it is rebuilt; `cache` is the file with the vectors of slow encoders. With a `base`, which
+    is of one folder, the load starts from that generation; the folder's name is now `source`."""
+    current = store.current(name) if base and name in store.names() else ""
+    previous = None if fresh else store.open(name, base) if base else _open(store, name)
     try:
         old_state = State() if previous is None else _state(previous)
-        return Start(previous, old_state, old_state.manifest(), _encoders(previous, name, encoders, cache))
+        new_source = source if base and old_state.rename(source) else ""
+        by_name = _encoders(previous, name, encoders, cache)
+        if previous is not None and not base:
+            current = previous.info.generation
+        return Start(previous, old_state, old_state.manifest(), by_name, current, base, new_source)
     except BaseException:
         if previous is not None:
             previous.close()
@@ -171,8 +185,7 @@ class Generation:
         name: str,
         specs: Sequence[EncoderSpec],
         fingerprint: str,
-        previous: Engine | None,
-        old_state: State,
+        start: Start,
         work: Path | None,
         fresh: bool,
         checkpoint_seconds: float,
@@ -180,7 +193,7 @@ class Generation:
         self.ledger = Ledger()
         self.removed = 0
         self._store, self._name, self._specs, self._fingerprint = store, name, specs, fingerprint
-        self._previous, self._state, self._fresh = previous, old_state, fresh
+        self._start, self._previous, self._state, self._fresh = start, start.previous, start.state, fresh
         self._checkpoint_seconds = checkpoint_seconds
         self._journal_path = work / f"{name}-{fingerprint}{JOURNAL}" if work else None
         self._journal: Journal | None = None
@@ -219,7 +232,9 @@ class Generation:
 
     def _begin(self) -> tuple[Writer, Journal]:
         if self._writer is None or self._journal is None:
-            self._writer = self._store.begin(self._name, self._specs, self._fingerprint, fresh=self._fresh)
+            self._writer = self._store.begin(
+                self._name, self._specs, self._fingerprint, fresh=self._fresh, base=self._start.base
+            )
             try:
                 self._check_base()
                 self._journal, self._recovery = open_journal(self._journal_path, self._writer.resumed)
@@ -235,8 +250,9 @@ class Generation:
 
     def _check_base(self) -> None:
         """Raise if another load published after we read the manifest."""
-        base = self._previous.info.generation if self._previous else None
-        if not self._fresh and self._name in self._store.names() and self._store.current(self._name) != base:
+        if not self._fresh and self._name in self._store.names():
+            if self._store.current(self._name) == self._start.current:
+                return
             assert self._writer is not None
             self._writer.abandon()
             raise InputError(f"index {self._name!r} was changed by another load meanwhile", "run the command again")
@@ -342,7 +358,8 @@ class Generation:
         An index becomes empty only on purpose (`may_empty`): a folder that is not mounted looks like one without
         functions.
         """
-        if self._writer is None and self._previous is not None and before.entries.keys() == after.entries.keys():
+        is_same = before.entries.keys() == after.entries.keys() and not self._start.base
+        if self._writer is None and self._previous is not None and is_same:
             # A load that failed after it had published left a journal that nobody can resume.
             with suppress(OSError):  # on a read-only disk it does no harm
                 self._remove_journals(except_base=self._previous.info.generation)
@@ -370,9 +387,8 @@ class Generation:
             self._checkpoint()
         with clock("artifacts"):
             writer.put_artifact(state.ARTIFACT, self._state.dump())
-            for name, data in texts.update(
-                self._previous, book.texts(after), before.entries.keys() - after.entries.keys()
-            ):
+            gone = before.entries.keys() - after.entries.keys()
+            for name, data in texts.update(self._previous, book.texts(after), gone, self._start.new_source):
                 writer.put_artifact(name, data)
             for name, data in build_artifacts(writer.preview):
                 writer.put_artifact(name, data)

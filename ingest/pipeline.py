@@ -189,6 +189,8 @@ class LoadOptions:
     """Empty: the index's, or the default for a new index."""
     strict: bool = False
     fresh: bool = False
+    base: str = ""
+    """Another generation than the current one to start from; for a load of all that the index has, one folder."""
     remove: tuple[str, ...] = ()
     """Names of sources to remove from the index."""
     reading: str = ""
@@ -211,7 +213,8 @@ def load(
     """Update the index from the sources; its other sources stay as they are."""
     start_time = time.perf_counter()
     once = {source.name: source for source in sources}
-    beginning = start(store, name, options.encoders, options.work / VECTOR_CACHE, fresh=options.fresh)
+    cache, first = options.work / VECTOR_CACHE, next(iter(once), "")
+    beginning = start(store, name, options.encoders, cache, fresh=options.fresh, base=options.base, source=first)
     try:
         names = {*beginning.before.sources, *once} - {*options.remove}
         for source in once.values():
@@ -275,7 +278,6 @@ class _Load:
         return self._summary(info, generation, reading, time.perf_counter() - start_time)
 
     def _generation(self) -> Generation:
-        previous = self.start.previous
         specs = tuple(EncoderSpec(encoder.name, encoder.dimension) for encoder in self.start.encoders.values())
         plan = (
             "fresh" if self.options.fresh else "",
@@ -289,8 +291,7 @@ class _Load:
             self.name,
             specs,
             fingerprint(self._base(), plan),
-            previous,
-            self.start.state,
+            self.start,
             self.options.work if self.options.resumable else None,
             self.options.fresh,
             self.options.checkpoint_seconds,

@@ -11,15 +11,16 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import field, replace
 from hashlib import blake2b
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import EncoderMismatch, IndexMissing, IndexOutdated, InputError, TreelineError
+from treeline.corpus.errors import EncoderMismatch, IndexDamaged, IndexMissing, IndexOutdated, InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.graph.history import history_file
 from treeline.ingest import history
@@ -32,7 +33,8 @@ from treeline.ingest.source import (
     no_progress,
     readable,
 )
-from treeline.ingest.stamps import Stamps, files_in, lock, open_state
+from treeline.ingest.sources.checkout import repository_name
+from treeline.ingest.stamps import Stamps, files_in, lock, open_state, repo_in
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -47,16 +49,21 @@ MAX_FILES = MAX_SOURCE_FILES
 SMALL_BYTES = 5_000_000
 # How long a first query waits for another process that is building the index.
 PATIENCE_S = 120.0
+# So many files differ after a branch was switched; for fewer, another generation is not worth looking for.
+MANY_FILES = 50
+# The other copies of a repository whose files are compared.
+MOST_COPIES = 3
 NO_PROJECT = "use the folder of a project, or name an index"
 
 
 @frozen
 class Project:
-    """`name` is its display name, `index` the name of its index."""
+    """`name` is its display name, `index` the name of its index, `repo` the name that all copies of it share."""
 
     root: Path
     name: str
     index: str
+    repo: str
 
 
 @frozen
@@ -193,8 +200,6 @@ def refresh(
             if generation or not patience:
                 return Refreshed(project, is_busy=True)
             raise TreelineError(f"another process is indexing {project.root}", "ask again when it has finished")
-        if options.history:  # mostly done before the first index is
-            history.update_behind(home, project.index, {project.name: project.root})
         refreshing = _Refreshing(project, store, home, options, encoders, max_files, progress, fingerprint)
         return refreshing.run(database, "" if fresh else generation or current_generation(project, store))
 
@@ -203,7 +208,7 @@ def listed(project: Project, options: ReadOptions) -> Folder:
     """The folder of a project, for a list of its files."""
     from treeline.ingest.sources.folder import Folder
 
-    return Folder(readable(str(project.root)), project.root, project.name, options, max_files=MAX_FILES)
+    return Folder(readable(str(project.root)), project.root, project.repo, options, max_files=MAX_FILES)
 
 
 def is_under_way(project: Project, home: Path) -> bool:
@@ -262,6 +267,11 @@ class _Refreshing:
     def run(self, database: sqlite3.Connection, generation: str) -> Refreshed:
         start = time.perf_counter()
         known = Stamps(database)
+        known.repo = known.repo or self.project.repo
+        if self.options.history:  # mostly done before the first index is
+            if not generation and (copies := self._copies(known.repo)):
+                history.share(self.home, self.project.index, copies[0].index)
+            history.update_behind(self.home, self.project.index, {known.repo: self.project.root})
         if known.fingerprint != self.fingerprint or (generation and self._has_other_encoders()):
             known.forget()
         checked_ns = time.time_ns()
@@ -273,14 +283,62 @@ class _Refreshing:
 
     def _has_other_encoders(self) -> bool:
         """Whether the index was made with other encoders than those asked for."""
-        if not self.encoders:
-            return False
+        return bool(self.encoders) and not self._is_made_with(self.project.index, self.encoders)
+
+    def _is_made_with(self, index: str, encoders: Sequence[str]) -> bool:
         from treeline.encoder.protocol import NO_ENCODER
         from treeline.encoder.registry import is_shipped, without_version
 
-        names = [spec.name for spec in self.store.info(self.project.index).encoders]
-        wants = [name for name in self.encoders if name != NO_ENCODER]
-        return wants != [without_version(name) if is_shipped(name) else name for name in names]
+        names = [spec.name for spec in self.store.info(index).encoders]
+        wants = [name for name in encoders if name != NO_ENCODER]
+        return wants == [without_version(name) if is_shipped(name) else name for name in names]
+
+    def _copies(self, repo: str) -> list[Project]:
+        """The projects of other copies of the repository, the last refreshed first."""
+        folder = self.home / FOLDER
+        copies = [
+            one
+            for one in projects(self.home)
+            if one.index != self.project.index and repo_in(folder / f"{one.index}.sqlite") == repo
+        ]
+        return sorted(copies, key=lambda one: last_refreshed(one, self.home), reverse=True)[:MOST_COPIES]
+
+    def _adopt(self, repo: str, digests: Mapping[str, str]) -> str:
+        """The generation of another copy of the repository that has most of these files, linked into this index; '' if
+        there is none."""
+        from treeline.encoder.protocol import DEFAULT_ENCODER
+        from treeline.engine.embedded import EmbeddedStore
+        from treeline.ingest.sources.folder import url_of
+
+        if not isinstance(self.store, EmbeddedStore):
+            return ""
+        best: tuple[int, Project | None] = (len(digests) // 2, None)
+        for other in self._copies(repo):
+            with suppress(TreelineError):
+                if self._is_made_with(other.index, self.encoders or (DEFAULT_ENCODER,)):
+                    best = min(best, (self._difference(other.index, "", digests), other), key=itemgetter(0))
+        if best[1] is None:
+            return ""
+        with suppress(TreelineError, OSError):
+            return self.store.adopt(self.project.index, best[1].index, url_of(best[1].root), url_of(self.project.root))
+        return ""
+
+    def _branch(self, branches: Sequence[str], digests: Mapping[str, str], difference: int) -> str:
+        """The generation of a branch that was left, if fewer files differ from it than from the current one."""
+        best = (difference, "")
+        for generation in branches:
+            with suppress(TreelineError):
+                best = min(best, (self._difference(self.project.index, generation, digests), generation))
+        return best[1]
+
+    def _difference(self, index: str, generation: str, digests: Mapping[str, str]) -> int:
+        """The number of files in which a generation is not as these digests say."""
+        from treeline.ingest.state import ARTIFACT, State
+
+        with closing(State(self.store.artifact(index, ARTIFACT, generation) or b"")) as state:
+            theirs = state.digests()
+        same = sum(theirs.get(path) == digest for path, digest in digests.items())
+        return len(digests) + len(theirs) - 2 * same
 
     def _update(
         self,
@@ -297,7 +355,7 @@ class _Refreshing:
 
         root = self.project.root
         name = readable(str(root))
-        folder = Folder(name, root, self.project.name, self.options, max_files=self.max_files, known_listing=listing)
+        folder = Folder(name, root, known.repo, self.options, max_files=self.max_files, known_listing=listing)
         before = known.digests
         reliable = known.reliable_digests(folder.listing)
         known.digests = dict(reliable)
@@ -311,7 +369,16 @@ class _Refreshing:
         functions, rebuilt_with = 0, ""
         if is_new or known.generation != generation or new or gone_count or changes:
             to_read = [stamp.size for path, stamp in folder.listing.files.items() if path not in reliable]
-            summary, is_rebuilt = self._load(folder, fresh=not generation, resumable=sum(to_read) > SMALL_BYTES)
+            difference = new + gone_count + changes
+            base = ""
+            if not generation:
+                base = self._adopt(known.repo, known.digests)
+            elif before and difference >= MANY_FILES:
+                base = self._branch(known.branches, known.digests, difference)
+                known.branches = [generation, *(one for one in known.branches if one != base)][: self.options.branches]
+            summary, is_rebuilt = self._load(folder, base, is_new=not generation, resumable=sum(to_read) > SMALL_BYTES)
+            with suppress(TreelineError):
+                self.store.prune(self.project.index, keep=1, spare=known.branches)
             generation, functions = summary.generation, summary.total
             rebuilt_with = (" + ".join(summary.encoders) or "none") if is_rebuilt else ""
         known.skipped = folder.listing.skips
@@ -330,27 +397,29 @@ class _Refreshing:
             skipped=known.skips(),
         )
 
-    def _load(self, folder: Folder, fresh: bool, resumable: bool) -> tuple[Summary, bool]:
+    def _load(self, folder: Folder, base: str, *, is_new: bool, resumable: bool) -> tuple[Summary, bool]:
         """The summary of the load, and whether an index of another encoder or version was rebuilt for it."""
         from treeline.ingest.pipeline import LoadOptions, load
 
         options = LoadOptions(
             work=self.home / LOADING,
             encoders=self.encoders,
-            fresh=fresh,
+            fresh=is_new and not base,
+            base=base,
             lazy_artifacts=True,
             may_empty=True,
             resumable=resumable,
         )
-        is_rebuilt = False
         try:
-            summary = load(self.store, self.project.index, [folder], options, self.progress)
+            return load(self.store, self.project.index, [folder], options, self.progress), False
+        except IndexDamaged:
+            if not base:
+                raise
+            options = replace(options, base="", fresh=is_new)
+            return load(self.store, self.project.index, [folder], options, self.progress), False
         except (IndexOutdated, EncoderMismatch):  # of another version or setting: rebuild it without asking
-            is_rebuilt = True
-            summary = load(self.store, self.project.index, [folder], replace(options, fresh=True), self.progress)
-        with suppress(TreelineError):
-            self.store.prune(self.project.index, keep=1)
-        return summary, is_rebuilt
+            options = replace(options, base="", fresh=True)
+            return load(self.store, self.project.index, [folder], options, self.progress), not base
 
 
 def _is_git_root(folder: Path) -> bool:
@@ -360,10 +429,17 @@ def _is_git_root(folder: Path) -> bool:
 
 
 def _project(root: Path) -> Project:
-    name = readable(root.name) or "root"
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
-    digest = blake2b(os.fsencode(root), digest_size=5).hexdigest()
-    return Project(root, name, f"{slug}.{digest}")
+    name = _name(root)
+    return Project(root, name, _index(root), readable(repository_name(root)) or name)
+
+
+def _name(root: Path) -> str:
+    return readable(root.name) or "root"
+
+
+def _index(root: Path) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", _name(root).lower()).strip("-")[:40] or "project"
+    return f"{slug}.{blake2b(os.fsencode(root), digest_size=5).hexdigest()}"
 
 
 def progress_file(project: Project, home: Path) -> Path:
@@ -373,4 +449,4 @@ def progress_file(project: Project, home: Path) -> Path:
 
 def state_file(root: Path, home: Path) -> Path:
     """Of the project around a folder, see `ingest/stamps.py`."""
-    return home / FOLDER / f"{_project(root).index}.sqlite"
+    return home / FOLDER / f"{_index(root)}.sqlite"

@@ -296,6 +296,8 @@ class ReadOptions:
     """Whether the text of files is kept with the index."""
     history: bool = True
     """Whether git histories are read."""
+    branches: int = 2
+    """How many branches that were left keep their generation in a project."""
     progress: Progress = no_progress
 
     @property

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import orjson
@@ -19,11 +19,12 @@ from treeline.corpus.errors import TreelineError
 from treeline.engine.durable import disk_errors
 from treeline.ingest.source import Listing, Stamp, skip_reason
 
-VERSION = 2
+VERSION = 3
 # A file may change twice within one tick of the file system's clock; two seconds is the coarsest one in use (FAT).
 CLOCK_TICK_NS = 2_000_000_000
 # Paths are bytes, because a name need not be UTF-8.
-SCHEMA = """CREATE TABLE project (root BLOB, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT);
+SCHEMA = """CREATE TABLE project (root BLOB, fingerprint TEXT, generation TEXT, checked_ns INTEGER, skipped TEXT,
+    repo TEXT, branches TEXT);
 CREATE TABLE file (path BLOB PRIMARY KEY, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, inode INTEGER, digest TEXT)
     WITHOUT ROWID;
 CREATE TABLE folder (path BLOB PRIMARY KEY, mtime_ns INTEGER) WITHOUT ROWID;
@@ -35,12 +36,16 @@ class Stamps:
     """The files, folders and ignore files of a project as of its last refresh."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        row = database.execute("SELECT fingerprint, generation, checked_ns, skipped FROM project").fetchone()
-        fingerprint, generation, checked_ns, skips = row or ("", "", 0, "{}")
+        columns = "fingerprint, generation, checked_ns, skipped, repo, branches"
+        row = database.execute(f"SELECT {columns} FROM project").fetchone()  # noqa: S608
+        fingerprint, generation, checked_ns, skips, repo, branches = row or ("", "", 0, "{}", "", "[]")
         self.fingerprint: str = fingerprint
         self.generation: str = generation
         self.checked_ns: int = checked_ns
         self.skipped = Counter[str](orjson.loads(skips))
+        self.repo: str = repo
+        # Generations of branches that were left, the last one first.
+        self.branches: list[str] = orjson.loads(branches)
         self.files: dict[str, Stamp] = {}
         self.digests: dict[str, str] = {}
         self._saved = {os.fsdecode(path): tuple(row) for path, *row in database.execute("SELECT * FROM file")}
@@ -52,7 +57,7 @@ class Stamps:
 
     def forget(self) -> None:
         self.generation = ""
-        for table in (self.files, self.digests, self.folders, self.rules):
+        for table in (self.files, self.digests, self.folders, self.rules, self.branches):
             table.clear()
 
     def skips(self) -> Counter[str]:
@@ -103,8 +108,9 @@ class Stamps:
         with closing(database.cursor()) as cursor:
             for table in ("project", "folder", "rules"):
                 cursor.execute(f"DELETE FROM {table}")  # noqa: S608
-            row = (os.fsencode(root), fingerprint, generation, checked_ns, orjson.dumps(self.skipped).decode())
-            cursor.execute("INSERT INTO project VALUES (?, ?, ?, ?, ?)", row)
+            skips, branches = orjson.dumps(self.skipped).decode(), orjson.dumps(self.branches).decode()
+            row = (os.fsencode(root), fingerprint, generation, checked_ns, skips, self.repo, branches)
+            cursor.execute("INSERT INTO project VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             old_files = [(os.fsencode(path),) for path in self._saved.keys() - listing.files.keys()]
             cursor.executemany("DELETE FROM file WHERE path = ?", old_files)
             files = {path: (*stamp, self.digests[path]) for path, stamp in listing.files.items()}
@@ -115,6 +121,14 @@ class Stamps:
             rules = ((os.fsencode(path), *stamp) for path, stamp in listing.rules.items())
             cursor.executemany("INSERT INTO rules VALUES (?, ?, ?, ?, ?)", rules)
             cursor.execute("COMMIT")
+
+
+def repo_in(state: Path) -> str:
+    """The name of a project's repository in its index, '' if it has none yet."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as database:
+        row = database.execute("SELECT repo FROM project").fetchone()
+        return str(row[0]) if row else ""
+    return ""
 
 
 def files_in(state: Path) -> list[tuple[bytes, int]]:

@@ -35,9 +35,11 @@ ID_OF_ROW = Struct(f"{ID}s{ROW - ID}x")
 def function_row(function: Function, shape: str = "", whole: str = "", context: str = "") -> bytes:
     """The row of a function with these shape terms, words and description of its file: an equal text hash keeps the
     vector, equal hashes need no write."""
+    # Where a local file lies says nothing of it: a copy elsewhere has the same rows.
+    url = function.address.fragment if function.url.startswith("file:") else function.url
     words = "\0".join(filter(None, (f"{function.code}\0{function.docstring}", context)))
     text = blake2b(words.encode("utf-8", "surrogatepass"), digest_size=TEXT)
-    parts = [function.language, function.sha, function.partition, function.url, *filter(None, (shape, whole))]
+    parts = [function.language, function.sha, function.partition, url, *filter(None, (shape, whole))]
     rest = blake2b("\0".join(parts).encode(), digest_size=REST)
     return bytes.fromhex(function.id) + text.digest() + rest.digest()
 
@@ -121,6 +123,14 @@ class State:
         }
         self._manifest = Manifest(entries)
         return self._manifest
+
+    def rename(self, source: str) -> bool:
+        """Give the only source another name; whether it had another."""
+        return self._database.execute("UPDATE unit SET source = ?1 WHERE source <> ?1", (source,)).rowcount > 0
+
+    def digests(self) -> dict[str, str]:
+        """The digest of every file by its name; of an index with one source."""
+        return dict(self._database.execute("SELECT name, digest FROM unit"))
 
     def sources(self) -> list[str]:
         rows = self._database.execute("SELECT source FROM unit GROUP BY source ORDER BY min(position)")

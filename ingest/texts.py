@@ -12,7 +12,7 @@ from typing import NamedTuple
 from treeline.engine.protocol import Engine
 from treeline.engine.texts import ARTIFACT, open_database, segment_name
 from treeline.ingest.source import SourceText
-from treeline.ingest.state import dump_database
+from treeline.ingest.state import dump_database, entry_key
 
 # Level 1 packs code to a third, in a fortieth of the time that parsing it takes.
 LEVEL = 1
@@ -48,15 +48,21 @@ def pack(texts: Iterable[SourceText]) -> tuple[PackedText, ...]:
 
 
 def update(
-    previous: Engine | None, read: Iterable[tuple[str, tuple[PackedText, ...]]], old_units: Iterable[str]
+    previous: Engine | None,
+    read: Iterable[tuple[str, tuple[PackedText, ...]]],
+    old_units: Iterable[str],
+    new_source: str = "",
 ) -> Iterator[tuple[str, bytes]]:
     """The artifacts that the next generation needs and the one before does not have.
 
     `read` are the units that were read now, with their texts; `old_units` are those that the next generation does not
-    have. An index that keeps no texts gets no artifact.
+    have. An index that keeps no texts gets no artifact. `new_source` is the new name of the one source, if it is moved.
     """
     data = previous.artifact(ARTIFACT) if previous is not None else None
     with closing(open_database(data or b"")) as database:
+        if new_source:
+            database.create_function("number", 1, lambda path: _number(entry_key(new_source, path)), deterministic=True)
+            database.execute("UPDATE file SET unit = number(path)")
         database.executemany("DELETE FROM file WHERE unit = ?", [(_number(unit),) for unit in old_units])
         writer = _SegmentWriter(database)
         for unit, texts in read:

@@ -81,6 +81,9 @@ class Settings:
     history: bool = setting(
         True, "Read the git history of projects and folders, as evidence for where a question leads."
     )
+    branches: int = setting(
+        2, "How many git branches that were left keep their index in a project, so that going back costs little."
+    )
     max_k: int = setting(300, "Most results a request may ask for.", 1)
     max_offset: int = setting(10_000, "How far into a list of results a request may page.")
     max_body: int = setting(500_000, "Largest request body, in bytes.")

@@ -130,6 +130,7 @@ def reading_of(settings: Settings, **options: Any) -> ReadOptions:
         git_hosts=allowed_hosts(settings),
         keep_texts=settings.keep_texts,
         history=settings.history,
+        branches=settings.branches,
         index_secrets=settings.index_secrets,
         max_source_bytes=settings.source_mb * 1_000_000,
         max_source_files=settings.source_files,

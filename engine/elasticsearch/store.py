@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,15 +52,16 @@ class ElasticsearchStore:
         current = filter(None, (parse_index_name(index) for index, entry in aliases.items() if entry["aliases"]))
         return sorted({name for name, _ in current})
 
-    def open(self, name: str) -> ElasticsearchEngine:
-        return ElasticsearchEngine(self._client, name, *self._current(name))
+    def open(self, name: str, generation: str = "") -> ElasticsearchEngine:
+        where = (generation, self._metas(name)[generation]) if generation else self._current(name)
+        return ElasticsearchEngine(self._client, name, *where)
 
     def begin(
-        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
+        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False, base: str = ""
     ) -> ElasticsearchWriter:
         lease = Lease(self._client, check_name(name))
         try:
-            return self._begin(name, encoders, fingerprint, fresh, lease)
+            return self._begin(name, encoders, fingerprint, fresh, base, lease)
         except BaseException:
             lease.release()
             raise
@@ -78,8 +79,8 @@ class ElasticsearchStore:
             aliases = self._client.indices.get_alias(name=alias_name(check_name(name)))
         return max(generation for _, generation in filter(None, map(parse_index_name, aliases)))
 
-    def artifact(self, name: str, artifact: str) -> bytes | None:
-        return read_artifact(self._client, index_name(name, self.current(name)), artifact)
+    def artifact(self, name: str, artifact: str, generation: str = "") -> bytes | None:
+        return read_artifact(self._client, index_name(name, generation or self.current(name)), artifact)
 
     def verify(self, name: str) -> dict[str, tuple[str, ...]]:
         """Nothing: the server checks its own files."""
@@ -95,10 +96,10 @@ class ElasticsearchStore:
             flip_alias(self._admin, name, index_name(name, before.generation))
         return before
 
-    def prune(self, name: str, keep: int = 2) -> list[str]:
+    def prune(self, name: str, keep: int = 2, spare: Collection[str] = ()) -> list[str]:
         complete = self._complete(name)
         rejects = [generation for generation, meta in complete.items() if meta.get(ROLLED_BACK)]
-        surplus = prunable(list(complete), self.current(name), rejects, keep)
+        surplus = prunable(list(complete), {self.current(name), *spare}, rejects, keep)
         for generation in surplus:
             self._delete(name, generation)
         return surplus
@@ -113,11 +114,11 @@ class ElasticsearchStore:
             lease.release()
 
     def _begin(
-        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, fresh: bool, lease: Lease
+        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, fresh: bool, base_name: str, lease: Lease
     ) -> ElasticsearchWriter:
         metas = self._metas(name)
         live = self._current_or_none(name)
-        current = "" if fresh else live
+        current = "" if fresh else base_name or live
         specs = [[encoder.name, encoder.dimension] for encoder in encoders]
         plan: dict[str, Any] = {"fingerprint": fingerprint, "base": current, "wanted": specs}
         partial = ""

@@ -285,6 +285,15 @@ def write_rows(folder: Path, rows: Sequence[Row]) -> None:
     _save(folder, serial=serials, id=ids, size=sizes, codes=codes, by_id=np.argsort(ids, kind="stable"))
 
 
+def relocate(folder: Path, old: str, new: str) -> None:
+    """Let the URLs that begin with one folder's begin with another's. All do, so their order stays."""
+    urls = Strings(folder, COLUMNS[URL])
+    texts = [new + url.removeprefix(old) for url in urls]
+    for path in folder.glob(f"{COLUMNS[URL]}.*.npy"):  # links, which must not be written through
+        path.unlink()
+    Strings.write(folder, COLUMNS[URL], texts)
+
+
 def distinct_codes(codes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Each code once, in order; `np.unique` imports masked arrays for it, which costs a small index 30 ms."""
     return np.flatnonzero(np.bincount(codes))

@@ -222,6 +222,12 @@ def read_pointer(home: Path) -> str:
         return ""
 
 
+def next_generation(home: Path) -> str:
+    """The name of the generation that is written next."""
+    numbers = [int(path.name) for path in home.iterdir() if path.name.isdigit()]
+    return f"{max(numbers, default=0) + 1:06d}"
+
+
 def pointer_lock(home: Path) -> WriterLock:
     """Held while the pointer moves. A roll-back does not wait for the load in flight, whose lock is another."""
     return WriterLock(home / "pointer.lock", POINTER_SECONDS)

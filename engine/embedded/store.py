@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from treeline.corpus.errors import IndexDamaged, IndexMissing, IndexOutdated
-from treeline.engine.durable import WriterLock, disk_errors, write_atomically
-from treeline.engine.embedded.manifest import ARTIFACTS, CURRENT, Manifest, pointer_lock, read_info, read_pointer
+from treeline.engine.durable import WriterLock, disk_errors, link_tree, write_atomically
+from treeline.engine.embedded.manifest import (
+    ARTIFACTS,
+    CURRENT,
+    Manifest,
+    next_generation,
+    pointer_lock,
+    read_info,
+    read_pointer,
+    write_manifest,
+)
 from treeline.engine.names import check_name, newest_before, prunable
 from treeline.engine.protocol import EncoderSpec, IndexInfo
 
@@ -24,6 +33,7 @@ log = logging.getLogger(__name__)
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, AttributeError)  # what damaged files raise
 ROLLED_BACK = "rolled-back"  # an empty file in a rejected generation
+COPY = "copy"  # a copy of another index's generation in the making
 REOPENED_AT_MOST = 3  # a generation may be pruned between being named and being read
 
 
@@ -41,12 +51,43 @@ class EmbeddedStore:
     def names(self) -> list[str]:
         return sorted(path.parent.name for path in self._home.glob(f"*/{CURRENT}"))
 
-    def open(self, name: str) -> EmbeddedEngine:
-        """The current generation, or the last good one before it when that is damaged."""
-        return self._again(name, lambda _: self._open(name))
+    def open(self, name: str, generation: str = "") -> EmbeddedEngine:
+        """The current generation, or the last good one before it when that is damaged; or another one."""
+        if not generation:
+            return self._again(name, lambda _: self._open(name))
+        from treeline.engine.embedded.engine import EmbeddedEngine
+
+        folder = self._home / check_name(name) / generation
+        try:
+            return EmbeddedEngine(folder)
+        except UNREADABLE as error:
+            raise IndexDamaged(str(folder), str(error)) from error
+
+    def adopt(self, name: str, other: str, old_folder: str, new_folder: str) -> str:
+        """Make the current generation of another index a generation of an index that has none, by links; it is not
+        current, and only `begin` takes it. A unit at a URL in `old_folder` is in `new_folder` here."""
+        from treeline.engine.embedded.columns import relocate  # numpy
+
+        home, source = self._home / check_name(name), self._home / other / self.current(other)
+        with disk_errors(home):
+            home.mkdir(exist_ok=True)
+            lock = WriterLock(home / "lock")
+            try:
+                if complete := self._complete(name):  # a load was interrupted, and may go on from it
+                    return complete[0]
+                folder = home / COPY
+                shutil.rmtree(folder, ignore_errors=True)
+                link_tree(source, folder)
+                relocate(folder / "rows", old_folder, new_folder)
+                write_manifest(folder, source)
+                generation = next_generation(home)
+                folder.rename(home / generation)
+            finally:
+                lock.release()
+        return generation
 
     def begin(
-        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False
+        self, name: str, encoders: Sequence[EncoderSpec], fingerprint: str, *, fresh: bool = False, base: str = ""
     ) -> EmbeddedWriter:
         from treeline.engine.embedded.writer import EmbeddedWriter
 
@@ -61,7 +102,10 @@ class EmbeddedStore:
                     # A load that was killed before its pointer moved leaves a generation that never was current.
                     if pointer.isdigit() and generation > pointer and not self._rolled_back(name, generation):
                         self._remove(name, generation)
-            base = self._intact_base(name) if pointer and not fresh else ""
+            if base:
+                self._check_intact(name, base, artifacts=True)
+            elif pointer and not fresh:
+                base = self._intact_base(name)
             return EmbeddedWriter(home, base, encoders, fingerprint, lock)
         except BaseException:
             lock.release()
@@ -88,9 +132,9 @@ class EmbeddedStore:
     def info(self, name: str) -> IndexInfo:
         return self._again(name, lambda generation: read_info(self._home / name / generation))
 
-    def artifact(self, name: str, artifact: str) -> bytes | None:
+    def artifact(self, name: str, artifact: str, generation: str = "") -> bytes | None:
         """See the protocol; None also if it is damaged, which an open engine and `verify` name."""
-        folder = self._home / name / self.current(name)
+        folder = self._home / name / (generation or self.current(name))
         try:
             data = (folder / ARTIFACTS / artifact).read_bytes()
         except OSError:
@@ -114,9 +158,9 @@ class EmbeddedStore:
             write_atomically(home / CURRENT, before.generation.encode())
         return before
 
-    def prune(self, name: str, keep: int = 2) -> list[str]:
+    def prune(self, name: str, keep: int = 2, spare: Collection[str] = ()) -> list[str]:
         current, complete = self.current(name), self._complete(name)
-        surplus = prunable(complete, current, filter(partial(self._rolled_back, name), complete), keep)
+        surplus = prunable(complete, {current, *spare}, filter(partial(self._rolled_back, name), complete), keep)
         with disk_errors(self._home / name):
             for generation in surplus:
                 self._remove(name, generation)
@@ -191,13 +235,21 @@ class EmbeddedStore:
         """The newest generation that a load may build on: every file that it takes over is read first."""
         damage: IndexDamaged | None = None
         for generation in self._usable(name):
-            read_info(self._home / name / generation)
-            files = [file for file in self._damaged_files(name, generation) if not file.startswith(ARTIFACTS)]
-            if not files:
+            try:
+                self._check_intact(name, generation)
                 return generation
-            damage = IndexDamaged(str(self._home / name / generation), files[0])
-            self._unusable[self._inode(name, generation)] = damage
+            except IndexDamaged as error:
+                damage = error
+                self._unusable[self._inode(name, generation)] = damage
         raise damage or IndexDamaged(str(self._home / name), CURRENT)
+
+    def _check_intact(self, name: str, generation: str, *, artifacts: bool = False) -> None:
+        """Raise `IndexDamaged` unless every file of a generation that a load takes over is as it was written."""
+        folder = self._home / name / generation
+        read_info(folder)
+        for file in self._damaged_files(name, generation):
+            if artifacts or not file.startswith(ARTIFACTS):
+                raise IndexDamaged(str(folder), file)
 
     def _damaged_files(self, name: str, generation: str) -> list[str]:
         try:

@@ -19,7 +19,15 @@ from treeline.corpus.function import Function
 from treeline.engine.durable import WriterLock, disk_errors, link_tree, remove, sync_folder, sync_tree, write_atomically
 from treeline.engine.embedded import fulltext, words
 from treeline.engine.embedded.engine import EmbeddedEngine
-from treeline.engine.embedded.manifest import CURRENT, pointer_lock, read_info, read_pointer, write_info, write_manifest
+from treeline.engine.embedded.manifest import (
+    CURRENT,
+    next_generation,
+    pointer_lock,
+    read_info,
+    read_pointer,
+    write_info,
+    write_manifest,
+)
 from treeline.engine.embedded.rows import BASE, PART, RowsBuilder
 from treeline.engine.hits import Vectors, normalize
 from treeline.engine.protocol import EncoderSpec, IndexInfo, new_token
@@ -163,7 +171,7 @@ class EmbeddedWriter:
             sync_tree(self._folder)
             with pointer_lock(self._home):
                 self._check_base()
-                generation = _next_generation(self._home)
+                generation = next_generation(self._home)
                 self._folder.rename(self._home / generation)
                 sync_folder(self._home)
                 write_atomically(self._home / CURRENT, generation.encode())
@@ -282,8 +290,3 @@ def _rows_of(encoder: EncoderSpec, rows: Vectors | None, count: int) -> NDArray[
         return np.zeros((count, encoder.dimension), dtype=np.float16)
     encoder.check(rows, count)
     return normalize(rows).astype(np.float16)
-
-
-def _next_generation(home: Path) -> str:
-    numbers = [int(path.name) for path in home.iterdir() if path.name.isdigit()]
-    return f"{max(numbers, default=0) + 1:06d}"

@@ -72,19 +72,40 @@ def checkout_of(folder: Path) -> Checkout | None:
     """The checkout that a folder lies in, or None. One above the folder counts only if it is the caller's own."""
     folder = folder.resolve()
     for top in (folder, *folder.parents):
-        git = top / ".git"
-        if top != folder and not is_own(top, git):
+        if top != folder and not is_own(top, top / ".git"):
             continue
-        if git.is_file():
-            target = read_git_file(git).removeprefix("gitdir:").strip()
-            git = (top / target) if target else git
-        if git.is_dir():
+        if git := _git_folder(top):
             return _describe(top, git)
     return None
 
 
+def repository_name(top: Path) -> str:
+    """The name that all copies of a repository share: its remote's, or without one that of the folder with its first
+    working tree; '' for what is no checkout."""
+    git = _git_folder(top)
+    if git is None:
+        return ""
+    common = _common(git).resolve()
+    where = _origin(read_git_file(common / "config")) or str(common)
+    return re.split("[/:]", where.rstrip("/").removesuffix(".git").rstrip("/"))[-1]
+
+
+def _git_folder(top: Path) -> Path | None:
+    """Git's folder of a working tree, if it has one."""
+    git = top / ".git"
+    if git.is_file():
+        target = read_git_file(git).removeprefix("gitdir:").strip()
+        git = (top / target) if target else git
+    return git if git.is_dir() else None
+
+
+def _common(git: Path) -> Path:
+    """What the worktrees of a repository share of git's folder."""
+    return git / read_git_file(git / "commondir").strip() if (git / "commondir").is_file() else git
+
+
 def _describe(top: Path, git: Path) -> Checkout:
-    common = git / read_git_file(git / "commondir").strip() if (git / "commondir").is_file() else git
+    common = _common(git)
     host, repo = split_remote(_origin(read_git_file(common / "config")))
     sha = _head(git, common)
     return Checkout(top, repo, f"https://{host}/{repo}" if host and repo and sha else "", sha)

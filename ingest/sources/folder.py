@@ -116,8 +116,8 @@ class FileUnit:
 
     @cached_property
     def digest(self) -> str:
-        """A hash of content and location without the commit, so an unchanged file keeps its address; then why the file
-        is skipped, if it is. Counts files that are skipped."""
+        """A hash of content and location without commit and root, so an unchanged file keeps its address, and copies of
+        a folder have the same; then why the file is skipped, if it is. Counts files that are skipped."""
         digest_ = self.known_digest or self._hash()
         if reason := skip_reason(digest_):
             self.left_out[reason] += 1
@@ -126,7 +126,8 @@ class FileUnit:
     def _hash(self) -> str:
         content = self._content
         digest = blake2b(self.options.fingerprint.encode(), digest_size=16)
-        for part in (self.location.repo, self.location.path, self.location.url.replace(self.location.sha, "", 1)):
+        url = "" if self.location.url.startswith("file:") else self.location.url.replace(self.location.sha, "", 1)
+        for part in (self.location.repo, self.location.path, url):
             digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
         digest.update(content.encode() if isinstance(content, str) else content)
         return f"{digest.hexdigest()} {self._reason}".rstrip()
@@ -245,7 +246,7 @@ class Folder:
 
     def _location(self, relative: str, content: bytes) -> FileLocation:
         """Its web address if the remote has the same content (or git cannot tell), otherwise its local path."""
-        here = f"file://{quote(os.fsencode(self.root / relative))}"
+        here = f"{url_of(self.root)}{quote(os.fsencode(relative))}"
         checkout = self.checkout
         if not checkout or not checkout.web:
             return FileLocation(self.repo, readable(relative), checkout.sha if checkout else "", here)
@@ -329,6 +330,11 @@ class Folder:
         size = file.stat().st_size
         unit = FileUnit(file, readable(name), size, where, folder.options, folder.left_out)
         return UnitList(readable(str(file)), (unit,), folder.left_out)
+
+
+def url_of(folder: Path) -> str:
+    """The URL of a local folder."""
+    return f"file://{quote(os.fsencode(folder))}".rstrip("/") + "/"
 
 
 def _leads(path: str, toward: str) -> bool:
