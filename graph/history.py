@@ -176,14 +176,20 @@ class History:
         )
         return [id_ for (id_,) in rows]
 
-    def find(self, question: str, path: str, k: int) -> list[tuple[Commit, list[str]]]:
-        """The commits that are about this, best first, or the last that touched a file; each with what it touched."""
-        if path:
-            ids = [id_ for repo in self.repositories() for id_ in self.last_commits(repo, path, k)][:k]
-        else:
-            ids = [id_ for id_, _ in self.search(terms(question), k)]
-        commits, paths = self.commits(ids), self.paths(ids)
-        return [(commits[id_], paths.get(id_, [])) for id_ in ids]
+    def files(self) -> dict[int, tuple[str, str]]:
+        """Repository and path of every file that is there, by id."""
+        rows = self._rows("SELECT id, repo, path FROM file WHERE NOT is_gone")
+        return {id_: (repo, path) for id_, repo, path in rows}
+
+    def last_of(self, files: Iterable[int], k: int) -> list[int]:
+        """The ids of the last commits that touched any of these files, newest first; no routine, no mass changes."""
+        sql = (
+            "SELECT DISTINCT commit_id FROM touched WHERE file_id IN (SELECT value FROM json_each(?))"
+            " AND commit_id IN (SELECT rowid FROM message) ORDER BY commit_id DESC LIMIT ?"
+        )
+        ids = [id_ for (id_,) in self._rows(sql, json.dumps(list(files)), k)]
+        small = self._files(ids)
+        return [id_ for id_ in ids if id_ in small]
 
     def changed_with(self, repo: str, paths: Collection[str]) -> dict[str, Companion]:
         """The other files that commits changed together with these. A common commit counts less the more files it

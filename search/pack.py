@@ -8,6 +8,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.graph.history import Commit
 from treeline.search.answer import Member
+from treeline.search.commits import ask_history
 from treeline.search.issue import read_issue
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
@@ -44,9 +45,9 @@ def gather(searcher: Searcher, task: str) -> Pack:
     places = [one.function for one in answer.results[:NEIGHBOURHOOD]]
     notes = {id_: note for place in places for id_, note in _around(searcher, place) if id_ not in parts}
     parts |= {unit.id: Part(unit, notes[unit.id]) for unit in searcher.engine.fetch(list(notes))}
-    history = searcher.history
-    commits = history.find(read_issue(task).title, "", COMMITS) if history else []
-    return Pack(tuple(parts.values()), tuple(commits))
+    history, encoder = searcher.history, searcher.settings.encoder
+    commits = ask_history(history, read_issue(task).title, "", COMMITS, encoder).rows if history else ()
+    return Pack(tuple(parts.values()), commits)
 
 
 def _around(searcher: Searcher, place: Function) -> Iterator[tuple[str, str]]:

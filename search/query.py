@@ -281,6 +281,12 @@ def combine(one: Filters, other: Filters) -> Filters:
     return Filters(**{name: ",".join(dict.fromkeys(filter(None, pair))) for name, pair in pairs.items()})
 
 
+def commit_question(query: Query) -> str:
+    """The question to the history that a query with `kind:commit` is; empty for any other."""
+    parts = parse(query.text)
+    return parts.words if "commit" in combine(query.filters, parts.filters).kind.split(",") else ""
+
+
 # Names in a text, and misspelt words: those in no dictionary, one edit away from a word in many functions. A misspelt
 # word is lost on both lanes: no function contains it, and its subword tokens mean nothing.
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from treeline.corpus.function import Function
 from treeline.engine.hits import Hit
+from treeline.search.commits import CommitAnswer
 from treeline.search.impact import FileChange, Impact
 from treeline.search.overview import Similar
 from treeline.search.relatives import Neighbour
@@ -141,4 +142,32 @@ class ImpactBody(Body):
             lost_names=[GoneBody(name=name, calls=locate(hits)) for name, hits in impact.lost_names],
             dependents=dependents,
             likely=[LikelyBody.model_validate(one) for one in impact.files],
+        )
+
+
+class TouchingCommitBody(CommitBody):
+    """A commit, with the current paths of what it touched."""
+
+    paths: list[str]
+
+
+class PersonBody(Body):
+    """An author of commits to the files of a subject."""
+
+    name: str
+    commits: int
+    time: int = Field(description="Of the last commit; seconds since 1970.")
+
+
+class CommitsBody(Body):
+    """Commits about a question, and for a question about people these."""
+
+    commits: list[TouchingCommitBody] = Field(description="Best first; newest first for what changed lately.")
+    people: list[PersonBody] = Field(description="Most commits first.")
+
+    @classmethod
+    def of(cls, answer: CommitAnswer) -> Self:
+        return cls(
+            commits=[TouchingCommitBody(**commit._asdict(), paths=list(paths)) for commit, paths in answer.rows],
+            people=[PersonBody.model_validate(one) for one in answer.people],
         )

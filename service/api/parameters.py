@@ -35,6 +35,7 @@ QUESTION = (
 SUGGESTIONS = 8
 MOST_SUGGESTIONS = 50
 LIKELY_FILES, MOST_LIKELY_FILES = 10, 100
+COMMITS, MOST_COMMITS = 10, 100
 SIMILAR = 10
 MOST_SIMILAR = 100
 
@@ -112,6 +113,14 @@ class ImpactParameters(IndexParameters):
     function: str = Field("", pattern=f"{FUNCTION_ID}|^$", description="Instead: a unit's id.")
     repo: Text = Field("", max_length=FILTER_LENGTH, description="The repository, where the index has several.")
     k: int = Field(LIKELY_FILES, ge=1, le=MOST_LIKELY_FILES, description="How many files that likely change as well.")
+
+
+class CommitParameters(IndexParameters):
+    """A question to the history, or a file."""
+
+    q: Text = Field("", max_length=FILTER_LENGTH, description="What the commits are about.")
+    path: Text = Field("", max_length=FILTER_LENGTH, description="Instead: the last commits that touched this file.")
+    k: int = Field(COMMITS, ge=1, le=MOST_COMMITS, description="How many commits.")
 
 
 class SuggestParameters(IndexParameters):

@@ -12,19 +12,22 @@ from io import StringIO
 from apiflask import APIBlueprint
 from flask import Response
 
+from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.corpus.roles import NAMES
 from treeline.graph.layout import draw
+from treeline.search.commits import CommitAnswer, ask_history
 from treeline.search.files import Files
 from treeline.search.tree import result_graph
 from treeline.service.api.answers import MapBody, MapNodeBody, SearchBody
 from treeline.service.api.bodies import CompleteBody, DegradationBody, SuggestBody
-from treeline.service.api.function_answers import ImpactBody
+from treeline.service.api.function_answers import CommitsBody, ImpactBody
 from treeline.service.api.functions import find
 from treeline.service.api.parameters import (
     MISSING,
     NOT_MODIFIED,
     PROBLEMS,
+    CommitParameters,
     CompleteParameters,
     ImpactParameters,
     Question,
@@ -82,6 +85,25 @@ def impact(parameters: ImpactParameters) -> Response:
         repo = parameters.repo or (unit.repo if unit else only_repository(current.engine))
         body = ImpactBody.of(impact_of(current, changes, repo, parameters.k), changes)
     return json_reply(body.json_bytes(), cache=NEVER)
+
+
+@blueprint.get("/commits")
+@blueprint.input(CommitParameters, location="query", arg_name="parameters")
+@blueprint.output(CommitsBody)
+@blueprint.doc(operation_id="commits", responses=PROBLEMS)
+def commits(parameters: CommitParameters) -> Response:
+    """Commits by what they are about, what changed lately, and who knows a subject; none without a history."""
+    answer = ask_commits(parameters.q, parameters.path, parameters.k)
+    return json_reply(CommitsBody.of(answer).json_bytes(), cache=NEVER)
+
+
+def ask_commits(question: str, path: str, k: int) -> CommitAnswer:
+    """The answer of the index's history."""
+    if bool(question.strip()) == bool(path):
+        raise InputError("commits are found by a question or by a file", "give q or path")
+    with context().searcher.searcher() as current:
+        history = current.history
+        return ask_history(history, question, path, k, current.settings.encoder) if history else CommitAnswer(())
 
 
 def search_reply(parameters: Question) -> Response:

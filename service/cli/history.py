@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.service.cli.options import StrictCommand, echo, echo_json, index_options, is_named, target_settings
+from treeline.service.cli.options import StrictCommand, echo, index_options, is_named, target_settings
 from treeline.service.cli.search import ABOUT_JSON, choose_function, piped_text
 
 if TYPE_CHECKING:
@@ -40,10 +40,12 @@ def read_history(settings: Settings) -> None:
 def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str, as_json: bool) -> int:
     """Find commits by what they are about: treeline log why are uploads retried
 
-    Exits with 0 if there are any, 1 if not, 2 after an error.
+    Also takes what changed in uploads lately, and who knows uploads. Exits with 0 if there are any, 1 if not, 2 after
+    an error.
     """
     from treeline.graph.history import StoredHistory, history_file
-    from treeline.service.present.text import describe_commit
+    from treeline.search.commits import ask_history
+    from treeline.service.present.text import describe_commits
 
     if bool(words) == bool(path):
         raise InputError("treeline log takes a question or --path FILE", "treeline log why are uploads retried")
@@ -52,13 +54,15 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
     with closing(StoredHistory(history_file(settings.home_path, settings.index))) as opener:
         if (history := opener()) is None:
             raise InputError("there is no history of this folder", NO_HISTORY)
-        rows = history.find(" ".join(words), path, k)
+        answer = ask_history(history, " ".join(words), path, k, settings.encoder)
     if as_json:
-        echo_json([commit._asdict() | {"paths": paths} for commit, paths in rows])
-    for commit, paths in () if as_json else rows:
-        for line in describe_commit(commit, paths).splitlines():
+        from treeline.service.api.function_answers import CommitsBody
+
+        click.echo(CommitsBody.of(answer).json_bytes(indent=True))
+    else:
+        for line in describe_commits(answer):
             echo(line)
-    return int(not rows)
+    return int(not answer.rows)
 
 
 @click.command("impact", cls=StrictCommand)

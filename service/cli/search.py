@@ -17,7 +17,7 @@ import click
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from treeline.corpus.errors import InputError, TreelineError
-from treeline.search.query import KEYS, Query, combine, parse
+from treeline.search.query import KEYS, Query, combine, commit_question, parse
 from treeline.service.cli.lines import is_for_a_person, pager, pager_option
 from treeline.service.cli.occurrences import Listing, is_exact, list_occurrences, occurrence_options
 from treeline.service.cli.options import (
@@ -134,6 +134,12 @@ def search(
     listing = Listing.take(switches)
     settings = settings_for(engine, name)
     query = Query.of(readable(" ".join(words)) if words else piped_text(settings.max_query_length), switches, settings)
+    if question := commit_question(query):
+        from treeline.service.cli.history import log
+
+        here = {"engine": engine, "name": name, "as_json": as_json}
+        code: int = click.get_current_context().invoke(log, words=(question,), k=query.k, path="", **here)
+        return code
     explain = bool(switches["explain"])
     to_a_program = not (is_for_a_person() or as_json or explain or full or switches["k"])
     places = places_of(settings, folders) if folders else [HERE]

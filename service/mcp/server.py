@@ -13,6 +13,7 @@ from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
 from treeline.graph.history import StoredHistory, history_file
 from treeline.search.answer import Answer, Result
+from treeline.search.commits import ask_history
 from treeline.search.lanes.graph import relation_of
 from treeline.search.live import LiveSearcher
 from treeline.search.pack import gather
@@ -37,7 +38,7 @@ from treeline.service.mcp.text import (
     within_budget,
 )
 from treeline.service.present.text import (
-    describe_commit,
+    describe_commits,
     describe_neighbours,
     distinct_functions,
     visible,
@@ -199,7 +200,10 @@ def add_files(server: Server, library: Library) -> None:
 def add_history(server: Server, library: Library) -> None:
     @server.tool(output=CommitsData)
     def search_history(
-        query: Annotated[str, About("What the commits are about: `why are uploads retried`.")] = "",
+        query: Annotated[
+            str,
+            About("`why are uploads retried`, `what changed in uploads lately`, `who knows uploads`."),
+        ] = "",
         file: Annotated[str, About("Instead: the last commits that touched this path.")] = "",
         k: Count = 10,
         repo: Repository = "",
@@ -213,10 +217,9 @@ def add_history(server: Server, library: Library) -> None:
             if (history := opener()) is None:
                 reason = "There is no history: the folder is no git checkout, or its commits are being read."
                 return Reply(reason, {"commits": []})
-            rows = history.find(query, file, k)
-        lines = [visible(line) for row in rows for line in describe_commit(*row).splitlines()]
-        text = within_budget(lines, max_tokens) or "No commit is about that."
-        return Reply(text, commits_data(rows, max_tokens))
+            answer = ask_history(history, query, file, k, library.settings.encoder)
+        text = within_budget(list(describe_commits(answer)), max_tokens) or "No commit is about that."
+        return Reply(text, commits_data(answer, max_tokens))
 
 
 def add_impact(server: Server, library: Library) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any, BinaryIO, NotRequired, TypedDict
 
@@ -23,7 +23,7 @@ from treeline.search.pack import Pack
 from treeline.service.present.text import day_of, describe_commit, summary, visible
 
 if TYPE_CHECKING:
-    from treeline.graph.history import Commit
+    from treeline.search.commits import CommitAnswer
     from treeline.search.impact import Dependent, Impact
 
 # The usual tokenizers take 2.5 to 4 characters of code per token (docs/research/agents.md); the low end keeps answers
@@ -100,8 +100,15 @@ class CommitData(TypedDict):
     files: list[str]
 
 
+class PersonData(TypedDict):
+    name: str
+    commits: int
+    last: str
+
+
 class CommitsData(TypedDict):
     commits: list[CommitData]
+    people: NotRequired[list[PersonData]]
 
 
 class DependentData(TypedDict):
@@ -363,7 +370,7 @@ def render(
     return Page("\n".join([*blocks, closing] if closing else blocks), data_within(data, budget))
 
 
-def commits_data(rows: Iterable[tuple[Commit, Sequence[str]]], budget: int) -> CommitsData:
+def commits_data(answer: CommitAnswer, budget: int) -> CommitsData:
     """Commits with the files that they touched as data, within `budget` tokens."""
     data: CommitsData = {
         "commits": [
@@ -374,9 +381,13 @@ def commits_data(rows: Iterable[tuple[Commit, Sequence[str]]], budget: int) -> C
                 "subject": visible(commit.subject),
                 "files": list(map(visible, files)),
             }
-            for commit, files in rows
+            for commit, files in answer.rows
         ]
     }
+    if answer.people:
+        data["people"] = [
+            {"name": visible(one.name), "commits": one.commits, "last": day_of(one)} for one in answer.people
+        ]
     drop_last(data, budget, data["commits"])
     return data
 

@@ -17,19 +17,20 @@ from treeline.engine.protocol import values_of
 from treeline.rerank.registry import FUSIONS
 from treeline.search.answer import Answer
 from treeline.search.plan import Plan
-from treeline.search.query import BY_NAME, parse
+from treeline.search.query import BY_NAME, commit_question, parse
 from treeline.search.settings import Settings
 from treeline.search.structural_answer import REST
 from treeline.search.structure import is_issue
 from treeline.service.api.answers import facets
 from treeline.service.api.parameters import Question, SearchParameters
+from treeline.service.api.search import ask_commits
 from treeline.service.http import guard
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.http.errors import for_people, status_of
-from treeline.service.http.response import server_timing
+from treeline.service.http.response import REVALIDATE, server_timing
 from treeline.service.pages.results import LANES, result_views
 from treeline.service.present.highlight import question_words
-from treeline.service.present.text import ROUTES, STAGES
+from treeline.service.present.text import ROUTES, STAGES, describe_commits
 
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
@@ -86,8 +87,13 @@ def search() -> Response:
         page_ = render_template("search.html", answer=None, examples=EXAMPLES, **common)
         return Response(page_, headers={"Cache-Control": "no-cache"})
     try:
-        page, query = requested_page(state)
-        answer = search_or_cached(query.query(settings))
+        page, asked = requested_page(state)
+        query = asked.query(settings)
+        if question := commit_question(query):
+            commits = list(describe_commits(ask_commits(question, "", query.k)))
+            page_ = render_template("search.html", answer=None, commits=commits, **common)
+            return Response(page_, headers={"Cache-Control": REVALIDATE})
+        answer = search_or_cached(query)
     except InputError as error:
         if status_of(error) != 400 or not for_people():
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -15,6 +15,7 @@ from treeline.corpus.counting import counted
 
 if TYPE_CHECKING:  # numpy takes longer to import than a file to be searched
     from treeline.graph.history import Commit
+    from treeline.search.commits import CommitAnswer, Person
     from treeline.search.relatives import Neighbour
 
 # Controls except tab and newline, bidirectional controls, zero-width and other invisible characters.
@@ -57,8 +58,16 @@ def describe_commit(commit: Commit, paths: Sequence[str] | None = None) -> str:
     return f"{line}\n    {', '.join(paths[:FILES_SHOWN])}{more}" if paths else f"{line}\n    no file"
 
 
-def day_of(commit: Commit) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(commit.time))
+def describe_commits(answer: CommitAnswer) -> Iterator[str]:
+    """The people of an answer, then its commits with the files that they touched."""
+    for person in answer.people:
+        yield visible(f"{person.name}  {counted(person.commits, 'commit')}, last on {day_of(person)}")
+    for row in answer.rows:
+        yield from map(visible, describe_commit(*row).splitlines())
+
+
+def day_of(dated: Commit | Person) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(dated.time))
 
 
 def visible(text: str) -> str:

@@ -96,9 +96,30 @@ def test_commits_are_found_by_what_they_are_about(shop: Path) -> None:
 
 def test_the_last_commits_of_a_file_are_listed(shop: Path) -> None:
     commit(shop, "Round the sum", {"shop/cart.py": f"{CART}\n"})
-    rows = orjson.loads(ask("log", "--path", "shop/cart.py", "--json")[1])
+    rows = orjson.loads(ask("log", "--path", "shop/cart.py", "--json")[1])["commits"]
     assert [row["subject"] for row in rows] == ["Round the sum", "Add up carts"]
     assert rows[0]["paths"] == ["shop/cart.py"]
+
+
+def test_what_changed_lately_is_the_last_commits_of_the_subjects_files_newest_first(shop: Path) -> None:
+    commit(shop, "Round the sum", {"shop/cart.py": f"{CART}\n"})
+    code, said = ask("log", "what changed in the cart lately")
+    assert code == 0
+    assert [line.split(": ")[1] for line in said.splitlines() if "Ada" in line] == ["Round the sum", "Add up carts"]
+    assert ask("search", "kind:commit what changed in the cart lately") == (code, said)
+
+
+def test_who_knows_a_subject_is_answered_by_authors_with_their_commits(shop: Path) -> None:
+    commit(shop, "Round the sum", {"shop/cart.py": f"{CART}\n"})
+    said = ask("log", "who", "knows", "the", "cart")[1]
+    assert said.startswith("Ada  2 commits, last on 20")
+    assert [one["commits"] for one in orjson.loads(ask("log", "--json", "who knows the cart")[1])["people"]] == [2]
+
+
+def test_a_question_when_something_stopped_finds_what_was_dropped(shop: Path) -> None:
+    commit(shop, "Support orders by fax", {"shop/fax.py": MAIL})
+    commit(shop, "Drop orders by fax", {"shop/fax.py": f"{MAIL}\n"})
+    assert "Drop orders by fax" in ask("log", "when did we stop orders by fax")[1].splitlines()[0]
 
 
 def test_a_folder_without_a_history_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: Path) -> None:

@@ -23,6 +23,7 @@ OPERATIONS = [
     "GET /api/suggest",
     "GET /api/complete",
     "GET /api/map",
+    "GET /api/commits",
     "GET /api/functions/{function_id}",
     "GET /api/functions/{function_id}/similar",
     "GET /api/functions/{function_id}/neighbours",
