@@ -72,8 +72,6 @@ def compare_variants(
 
 def run(dataset: DataSet, searcher: Stages, variants: Sequence[Variant], console: Console) -> Evaluation:
     """Ask every variant every question."""
-    if any("tfidf" in variant.lanes for variant in variants):
-        searcher.prepare("tfidf")  # else the first questions would get no answer while it is built
     return measure_systems(dataset, LaneCache(searcher).systems(variants), console)
 
 

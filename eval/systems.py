@@ -29,8 +29,6 @@ class Stages(Protocol):
     @property
     def info(self) -> IndexInfo: ...
 
-    def prepare(self, lane: str) -> None: ...
-
     def plan(self, query: Query, lanes: Sequence[str] | None = None) -> Plan: ...
 
     def lanes(self, plan: Plan) -> LaneResults: ...
@@ -53,7 +51,6 @@ class Variant:
     rerank: str = "none"
     quality: str = "fast"
     expand: bool = False
-    callees: bool = False
     as_typed: bool = False
     literal: bool = True  # whether quotes, filters and `-word` in a question are plain words
 
@@ -91,7 +88,6 @@ class LaneCache:
             k=depth,
             filters=case.filters,
             expand=variant.expand,
-            callees=variant.callees,
             as_typed=variant.as_typed,
             feedback=False,
             literal=variant.literal,
@@ -155,12 +151,10 @@ def _variants() -> Iterator[Variant]:
     yield Variant("no routing", "keyword and dense for every question", LANES, rerank="default")
     yield Variant("no dense lane", "keyword alone, re-ranked", ("keyword",), rerank="default")
     yield Variant("no keyword lane", "dense alone, re-ranked", ("dense",), rerank="default")
-    for lane in ("keyword", "dense", "tfidf"):
+    for lane in LANES:
         yield Variant(f"lane: {lane}", "one lane, nothing else", (lane,))
-    yield Variant("lanes: + tfidf", "keyword, dense and TF-IDF", (*LANES, "tfidf"), rerank="default")
     yield Variant("lanes: + graph", "keyword, dense and call graph", (*LANES, "graph"), rerank="default")
     yield Variant("with expansion", "TF-IDF pseudo-relevance feedback", rerank="default", expand=True)
-    yield Variant("with callees", "callees of the top hits pulled in", rerank="default", callees=True)
     for name in FUSIONS:
         yield Variant(f"fusion: {name}", "keyword and dense, not re-ranked", LANES, name)
     for name, about in RERANKERS.items():

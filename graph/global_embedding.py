@@ -42,7 +42,7 @@ class GlobalEmbedding:
 def embed_whole(tree: Tree) -> GlobalEmbedding:
     weights = (tree.parents >= 0).astype(float)
     embedding = embed(tree.parents, weights)
-    separable = _is_separable(tree.parents, weights)
+    separable = is_separable(tree.parents, weights)
     return GlobalEmbedding(embedding, quality(embedding, tree.parents, weights), separable)
 
 
@@ -53,16 +53,6 @@ def embed_again(tree: Tree, before: GlobalEmbedding) -> GlobalEmbedding:
     """
     weights = (tree.parents >= 0).astype(float)
     return GlobalEmbedding(embed(tree.parents, weights), before.quality, before.separable)
-
-
-def embed_refined(tree: Tree, dimension: int) -> GlobalEmbedding:
-    """The tree in more dimensions, refined by geoopt if that lowers distortion; needs the `transformers` extra."""
-    from treeline.graph.refine import refine
-
-    weights = (tree.parents >= 0).astype(float)
-    result = refine(tree.parents, weights, dimension=dimension)
-    separable = not result.is_better and _is_separable(tree.parents, weights)
-    return GlobalEmbedding(result.embedding, quality(result.embedding, tree.parents, weights), separable)
 
 
 def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[np.intp], Embedding]]:
@@ -84,13 +74,13 @@ def embed_split(tree: Tree, *, strict: bool = True) -> dict[str, tuple[NDArray[n
     return disks
 
 
-def _is_separable(parents: Nodes, weights: Floats) -> bool:
+def is_separable(parents: Nodes, weights: Floats) -> bool:
     return separating_scale(parents, weights) <= reachable_scale(parents, weights)
 
 
 def _apart(parents: Nodes, strict: bool) -> Embedding:
     weights = (parents >= 0).astype(float)
-    if _is_separable(parents, weights):
+    if is_separable(parents, weights):
         return embed(parents, weights)
     embedding = embed(*reroot(parents, weights), strict=strict)
     return Embedding(embedding.points.take(np.arange(len(parents))), embedding.scale)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
 PLANE = ("x", "y")
-PLANE_DIMENSION = len(PLANE)
 
 
 def index_graph(tree: Tree, disk: GlobalEmbedding, clusters: Mapping[str, int] | None = None) -> nx.DiGraph[int]:

@@ -60,7 +60,9 @@ def command(
             graph = index_graph(searcher.engine)
             _describe(graph)
             if refine:
-                graph = index_graph(searcher.engine, dimension=refine)
+                from lab.refine import embed_refined
+
+                graph = index_graph(searcher.engine, lambda tree, _: embed_refined(tree, refine))
                 click.echo(f"in {refine} dimensions: {_measured(graph)}")
         if split:
             _describe_split(searcher.engine)

@@ -6,7 +6,7 @@ share of the candidates. Both order clusters by average score; the rest of the l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from treeline.corpus.frozen import frozen
 from treeline.graph.local_tree import local_tree
 from treeline.rerank.candidates import DEPTH, Candidate, RerankContext, arrange
 from treeline.rerank.clustering import Clusterer, by_average_score
-
-Weigh = Callable[[Sequence[float]], float]
 
 
 @frozen
@@ -44,8 +42,7 @@ class Algorithm2:
     """The first `length` results divided among the clusters.
 
     A cluster with n of N candidates gets length · n / N places, rounded by largest remainder and filled by its best.
-    `weigh` replaces n by another weight of the cluster's scores. `by_score` shows the chosen results by score instead
-    of cluster by cluster.
+    `by_score` shows the chosen results by score instead of cluster by cluster.
     """
 
     cluster: Clusterer
@@ -53,17 +50,14 @@ class Algorithm2:
     length: int = 10
     seed: int = 0
     by_score: bool = False
-    weigh: Weigh = len
 
     def __call__(self, candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
         if not candidates:
             return []
         head = candidates[:DEPTH]
         labels = self.cluster(local_tree([candidate.address for candidate in head]), self.clusters, self.seed)
-        scores = [candidate.score for candidate in head]
-        groups = by_average_score(labels, scores)
-        weights = [self.weigh([scores[i] for i in group]) for group in groups]
-        counts = apportion(weights, [len(group) for group in groups], self.length)
+        groups = by_average_score(labels, [candidate.score for candidate in head])
+        counts = apportion([len(group) for group in groups], self.length)
         reasons = [""] * len(head)
         order: list[int] = []
         for group, count in zip(groups, counts, strict=True):
@@ -75,11 +69,9 @@ class Algorithm2:
         return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons)
 
 
-def apportion(weights: Sequence[float], sizes: Sequence[int], places: int) -> list[int]:
-    """Places in proportion to the weights by largest remainder, to none more than its size."""
-    weight = np.array(weights, dtype=float)
-    total = weight.sum()
-    quotas = (weight / total if total > 0 else np.ones(len(sizes)) / len(sizes)) * places
+def apportion(sizes: Sequence[int], places: int) -> list[int]:
+    """Places in proportion to the sizes by largest remainder, to none more than its size."""
+    quotas = np.array(sizes, dtype=float) / sum(sizes) * places
     counts = [0] * len(sizes)
     for _ in range(min(places, sum(sizes))):
         largest = int(quotas.argmax())

@@ -13,7 +13,7 @@ All are plain numpy: a worker's first request waited 4 to 39 s for the import of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,8 @@ from treeline.graph.local_tree import LocalTree
 
 ITERATIONS = 8  # assignments of real lists of 100 settle in 3 to 6
 STEPS_PER_MEAN = 4  # few, because the next iteration continues from this one's mean
-FLAT_ITERATIONS = 50  # of plain k-means, whose iterations are cheap
-STARTS = 4  # of plain k-means
 
 Labels = NDArray[np.intp]
-Rows = NDArray[np.floating[Any]]
 
 
 class Clusterer(Protocol):
@@ -69,65 +66,6 @@ def seeds(points: Points, count: int, seed: int = 0) -> list[int]:
         picks.append(min(pick, len(points) - 1))
         nearest = np.minimum(nearest, distances(points, points.take([picks[-1]]))[:, 0] ** 2)
     return picks
-
-
-def kmeans(local: LocalTree, count: int, seed: int = 0) -> Labels:
-    """k-means with Euclidean distances between the disk's coordinates."""
-    return lloyd(leaf_points(local).x, count, seed)
-
-
-def lloyd(points: Rows, count: int, seed: int = 0) -> Labels:
-    """At most `count` clusters of the rows: the tightest of several seeded starts."""
-    random = np.random.default_rng(seed)
-    count = min(count, len(np.unique(points.round(12), axis=0)))
-    attempts = [_settle(points, points[_flat_seeds(points, count, random)]) for _ in range(STARTS)]
-    return min(attempts, key=lambda one: one[1])[0]
-
-
-def _settle(points: Rows, means: Rows) -> tuple[Labels, float]:
-    """The labels once they no longer change, and the sum of squared distances to the means."""
-    labels: Labels = _squared_distances(points, means).argmin(axis=1)
-    for _ in range(FLAT_ITERATIONS):
-        for label in range(len(means)):
-            if (members := labels == label).any():  # an empty cluster keeps its mean
-                means[label] = points[members].mean(axis=0)
-        nearest = _squared_distances(points, means).argmin(axis=1)
-        if (nearest == labels).all():
-            break
-        labels = nearest
-    return labels, float(_squared_distances(points, means).min(axis=1).sum())
-
-
-def _flat_seeds(points: Rows, count: int, random: np.random.Generator) -> list[int]:
-    """k-means++ seeds by Euclidean distance, the first by chance."""
-    picks = [int(random.integers(len(points)))]
-    while len(picks) < count:
-        nearest = _squared_distances(points, points[picks]).min(axis=1)
-        picks.append(int(random.choice(len(points), p=nearest / nearest.sum())))
-    return picks
-
-
-def _squared_distances(points: Rows, means: Rows) -> Rows:
-    """Squared distances, one row per point."""
-    apart = points[:, None, :] - means[None, :, :]
-    sums: Rows = np.einsum("ijk,ijk->ij", apart, apart)
-    return sums
-
-
-def spectral(local: LocalTree, count: int, seed: int = 0) -> Labels:
-    """Spectral clustering of the tree distances: k-means on the leading eigenvectors, rows of length one."""
-    if len(local.leaves) <= count:
-        return np.arange(len(local.leaves), dtype=np.intp)
-    tree_distances = local.distances
-    if not tree_distances.any():
-        return np.zeros(len(local.leaves), dtype=np.intp)
-    width = np.median(tree_distances[tree_distances > 0])  # the usual kernel width: the typical distance
-    affinity = np.exp(-((tree_distances / width) ** 2))
-    np.fill_diagonal(affinity, 0.0)
-    degrees = np.maximum(affinity.sum(axis=1), np.finfo(float).tiny)
-    _, vectors = np.linalg.eigh(affinity / np.sqrt(degrees[:, None] * degrees))  # by rising eigenvalue
-    leading = vectors[:, -count:]
-    return lloyd(leading / np.maximum(np.linalg.norm(leading, axis=1, keepdims=True), 1e-12), count, seed)
 
 
 def leaf_points(local: LocalTree) -> Points:

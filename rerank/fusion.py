@@ -31,18 +31,18 @@ RRF_K = 60  # the paper's constant: large enough that one first place does not o
 
 # These lanes score from 0 to 1 already (how sure the name is, how many edges away), so a weak match stays weak even
 # when nothing better was found. BM25 and cosine have no such scale: the last of their list counts as 0.
-ABSOLUTE_SCORES = frozenset({"graph", "callees", "definitions", "places", "history"})
+ABSOLUTE_SCORES = frozenset({"graph", "definitions", "places", "history"})
 
 # A structural query has an exact answer: the weight keeps everything the graph found, even ten edges away, ahead of
 # results that only share words with the query. Calls found in the text (all score alike) come next. A query that is a
 # name wants its definition first: each of the graph lane's score steps of 1/4 outweighs any keyword score.
 WEIGHTS_BY_KIND: Mapping[str, Mapping[str, float]] = {
-    "identifier": {"keyword": 1.0, "dense": 0.5, "tfidf": 0.5, "graph": 5.0, "callees": 0.5},
-    "structural": {"keyword": 1.0, "dense": 1.0, "tfidf": 0.5, "graph": 16.0, "text_calls": 4.0, "callees": 0.5},
-    "issue": {"keyword": 1.0, "dense": 1.0, "definitions": 0.5, "places": 1.0, "history": 0.5, "callees": 0.5},
+    "identifier": {"keyword": 1.0, "dense": 0.5, "graph": 5.0},
+    "structural": {"keyword": 1.0, "dense": 1.0, "graph": 16.0, "text_calls": 4.0},
+    "issue": {"keyword": 1.0, "dense": 1.0, "definitions": 0.5, "places": 1.0, "history": 0.5},
 }
 KINDS_IN_WORDS = ("conceptual", "mixed")
-WEIGHTS_IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}
+WEIGHTS_IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "graph": 1.0}
 # The dense lane's weight for a query in words is its number of words less two, from 2 to 6. Chosen on other questions
 # than those we report (docs/research/lanes.md).
 WORDS_LESS, LEAST_DENSE, MOST_DENSE = 2.0, 2.0, 6.0

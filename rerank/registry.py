@@ -19,22 +19,14 @@ FUSIONS: Mapping[str, str] = {
     "score_sum": "weighted scores",
 }
 DEFAULT_FUSION = "adaptive"
-DEFAULT_WEIGHTS: Mapping[str, float] = {"keyword": 1.0, "dense": 3.0, "tfidf": 0.5, "graph": 1.0, "callees": 0.5}
+DEFAULT_WEIGHTS: Mapping[str, float] = {"keyword": 1.0, "dense": 3.0, "graph": 1.0}
 
 NAMES: Mapping[str, str] = {
     "none": "the order of fusion",
-    "algorithm1": "best of each tree cluster, hyperbolic k-means",
-    "algorithm1-kmeans": "best of each tree cluster, plain k-means",
-    "algorithm1-spectral": "best of each tree cluster, spectral clustering",
-    "algorithm2": "importance sampling from tree clusters, hyperbolic k-means",
-    "algorithm2-kmeans": "importance sampling from tree clusters, plain k-means",
-    "algorithm2-spectral": "importance sampling from tree clusters, spectral clustering",
-    "algorithm2-by-score": "importance sampling, the chosen results by score",
-    "score-mass": "places for tree clusters by their sum of scores",
+    "algorithm1": "the paper's: the best of each cluster in the tree",
+    "algorithm2": "the paper's: importance sampling from clusters in the tree",
     "tree": "evidence along the tree, places by share of the relevance",
-    "greedy": "a penalty for tree neighbours of the results above",
     "cross-encoder": "a sentence-transformers cross-encoder on the top",
-    "random": "a random order",
 }
 DEFAULT = "tree"  # docs/research/rerankers.md says why
 

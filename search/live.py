@@ -291,7 +291,6 @@ class LiveSearcher(Generations):
     lanes = _current(Searcher.lanes, _all)
     fuse = _current(Searcher.fuse, _all)
     rerank = _current(Searcher.rerank, _all)
-    prepare = _current(Searcher.prepare, _all)
 
     similar = _current(Searcher.similar, _all)
     function = _current(Searcher.function, _all)

@@ -54,8 +54,8 @@ from treeline.search.structure import (
     structural,
 )
 
-KEYWORD, DENSE, TFIDF, EXACT, GRAPH = "keyword", "dense", "tfidf", "exact", "graph"
-CALLEES, TEXT_CALLS, PATH = "callees", "text_calls", "path"
+KEYWORD, DENSE, EXACT, GRAPH = "keyword", "dense", "exact", "graph"
+TEXT_CALLS, PATH = "text_calls", "path"
 DEFINITIONS, PLACES, HISTORY = "definitions", "places", "history"
 Kind = Literal["identifier", "structural", "conceptual", "mixed", "issue"]
 Facets = Mapping[str, Mapping[str, int]]

@@ -60,7 +60,7 @@ SWITCHES = (
     Switch(
         "mode",
         "hybrid",
-        "Which searches run: all (`hybrid`), by words (`keyword`), by meaning (`dense`), TF-IDF, or calls (`graph`).",
+        "Which searches run: all (`hybrid`), by words (`keyword`), by meaning (`dense`) or by calls (`graph`).",
         choices=MODES,
         setting="mode",
     ),
@@ -104,7 +104,6 @@ SWITCHES = (
     Switch("role", "", f"Only files of this role: {', '.join(NAMES)}.", scope="filter"),
     Switch("partition", "", "Only this partition of CodeSearchNet (train, valid, test).", scope="filter"),
     Switch("expand", False, "Search again with words that the best results share.", setting="expand"),
-    Switch("callees", False, "Also find what the best results call.", setting="callees"),
     Switch("as_typed", False, "Don't correct words that look misspelt."),
     Switch("feedback", True, "Let votes on this query move results.", setting="feedback"),
     Switch("explain", False, "Say why each result is where it is.", scope="answer"),
@@ -140,7 +139,6 @@ class Query:
     diversity: float = 0.5
     filters: Filters = NO_FILTERS
     expand: bool = False
-    callees: bool = False
     as_typed: bool = False
     # Explanations take time to make. The query is the same with or without them, so this is not part of its `repr`,
     # the key of the answer cache.

@@ -25,13 +25,11 @@ from treeline.rerank.methods import RerankOptions
 from treeline.rerank.registry import DEFAULT_WEIGHTS, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
 from treeline.search.executor import Executor, Run
-from treeline.search.lanes.graph import StoredGraph, callees_lane
+from treeline.search.lanes.graph import StoredGraph
 from treeline.search.lanes.lane_set import WEAK_MATCH, Absence, Degradation, LaneResults, LaneSet, exclude
-from treeline.search.lanes.tfidf import Progress, no_progress
 from treeline.search.lanes.words import require
 from treeline.search.location import Locations
 from treeline.search.plan import (
-    CALLEES,
     DEFINITIONS,
     EXACT,
     GRAPH,
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
 Reorder = Callable[[Sequence[Candidate]], Sequence[Candidate]]  # the last stage: feedback
 
 IN_ENGLISH = "questions are understood in English: words of another language match only where the code has them"
-CALLEES_OF = 5  # top results whose callees are added
 # Lanes that find nothing for most queries, so one of them alone is no answer.
 SPECIAL = frozenset({EXACT, PATH, HISTORY, DEFINITIONS, PLACES})
 SLOW = frozenset({"cross-encoder"})  # re-rankers that take seconds: other searches must not wait for them
@@ -86,7 +83,7 @@ class Searcher:
         self.relatives = Relatives(engine, self._graph, self.settings.lane_depth)
         self._history = StoredHistory(history_file(self.settings.home_path, engine.info.name))
         self._planner = Planner(engine, self.settings)
-        self._lanes = LaneSet(engine, encoders, self._graph, lambda: self.locations, self._history, cache=cache)
+        self._lanes = LaneSet(engine, encoders, self._graph, lambda: self.locations, self._history)
         self._rerankers: dict[tuple[str, int, float], Reranker] = {}
         self._executor = executor or Executor()
 
@@ -267,7 +264,7 @@ class Searcher:
             ),
             timings=outcome.milliseconds,
         )
-        return exclude(self.engine, self._with_callees(results) if plan.query.callees else results)
+        return exclude(self.engine, results)
 
     def fuse(self, results: LaneResults, method: str = "default", limit: int = 300) -> Sequence[Candidate]:
         """Fuse the lanes' lists into one of `limit` candidates and the first few of each lane, with what each lane
@@ -333,27 +330,11 @@ class Searcher:
             return [f"{owner}{dot}{one}" for one in names[:k]]
         return self.engine.suggest(prefix, k) if prefix.strip() else []
 
-    def prepare(self, lane: str, progress: Progress = no_progress) -> None:
-        """Load or build now what a lane (`tfidf`, `graph`) needs, instead of at its first query."""
-        self._lanes.prepare(lane, progress)
-
     def close(self) -> None:
         """Close the engine; the threads end by themselves."""
         self._executor.close()
         self._history.close()
         self.engine.close()
-
-    def _with_callees(self, results: LaneResults) -> LaneResults:
-        """One more list: what the first fused results call."""
-        begin = perf_counter()
-        graph = self._graph()
-        if graph is None:
-            return results
-        plan = results.plan
-        top = [candidate.id for candidate in self.fuse(results, plan.query.fusion)[:CALLEES_OF]]
-        callees = callees_lane(self.engine, graph, top, self.settings.lane_depth, plan.filters)
-        took = (perf_counter() - begin) * 1000
-        return replace(results, lists=(*results.lists, callees), timings={**results.timings, CALLEES: took})
 
     def _reranker(self, method: str, length: int, diversity: float) -> Reranker:
         """The re-ranker for lists of this length, made on first use."""

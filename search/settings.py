@@ -23,7 +23,7 @@ OTHERS = frozenset({"PASSWORD", "CHROMIUM", "SCREENSHOTS"})  # used by the compo
 MOST = 1_000_000_000  # the largest number any setting takes
 ENGINES = ("embedded", "elasticsearch")
 QUALITIES = (FAST, BEST) = ("fast", "best")
-MODES = ("hybrid", "keyword", "dense", "tfidf", "graph")
+MODES = ("hybrid", "keyword", "dense", "graph")
 
 
 def setting(default: Any, help_text: str, least: float = 0, choices: tuple[str, ...] = ()) -> Any:
@@ -64,7 +64,6 @@ class Settings:
         0.5, "How varied results are by default: 0 by relevance alone, 1 the best of each part of the tree first."
     )
     expand: bool = setting(False, "Search every query again with words that the best results share.")
-    callees: bool = setting(False, "Also find what the best results call.")
     results: int = setting(10, "How many results a search returns by default.", 1)
     lane_timeout: float = setting(3.0, "Seconds that a lane may take before it is left out of the answer.", 0.001)
     lane_depth: int = setting(300, "How many results each lane brings to fusion.", 1)

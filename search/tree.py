@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treeline.corpus.errors import InputError
 from treeline.engine.protocol import Engine
 from treeline.graph import corpus_clusters, global_embedding, network
 from treeline.graph import tree as trees
+from treeline.graph.global_embedding import GlobalEmbedding
 from treeline.graph.local_tree import local_tree
+from treeline.graph.tree import Tree
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.clustering import hyperbolic_kmeans
 from treeline.search.artifacts import obtain
@@ -20,11 +22,10 @@ if TYPE_CHECKING:
 CLUSTERS = 10  # of a list of results, as in the paper
 
 
-def index_graph(engine: Engine, *, dimension: int = 2) -> nx.DiGraph[int]:
-    """The whole tree in its disk, units labelled with their cluster by meaning.
-
-    In more than two dimensions, geoopt refines the embedding if that lowers distortion.
-    """
+def index_graph(
+    engine: Engine, embed: Callable[[Tree, GlobalEmbedding], GlobalEmbedding] = lambda _, disk: disk
+) -> nx.DiGraph[int]:
+    """The whole tree in its disk, units labelled with their cluster by meaning; `embed` gives another embedding."""
     tree_bytes, embedding_bytes = obtain(engine, "tree"), obtain(engine, "embedding")
     if tree_bytes is None or embedding_bytes is None:
         raise InputError(f"the index {engine.info.name!r} has no tree", "index it again")
@@ -34,9 +35,7 @@ def index_graph(engine: Engine, *, dimension: int = 2) -> nx.DiGraph[int]:
         pairs = zip(clusters.ids, clusters.clusters_of.tolist(), strict=True)
         labels = {id_: number for id_, number in pairs if number >= 0}
     tree, disk = trees.load(tree_bytes), global_embedding.load(embedding_bytes)
-    if dimension > network.PLANE_DIMENSION:
-        disk = global_embedding.embed_refined(tree, dimension)
-    return network.index_graph(tree, disk, labels)
+    return network.index_graph(tree, embed(tree, disk), labels)
 
 
 def result_graph(candidates: Sequence[Candidate], *, clusters: int = CLUSTERS) -> nx.DiGraph[int]:

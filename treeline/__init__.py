@@ -50,7 +50,7 @@ class Switches(TypedDict, total=False):
     """The switches of a search, as on the command line; `treeline.search.query.SWITCHES` says what each does."""
 
     offset: int
-    mode: Literal["hybrid", "keyword", "dense", "tfidf", "graph"]
+    mode: Literal["hybrid", "keyword", "dense", "graph"]
     fusion: str
     rerank: str
     quality: Literal["fast", "best"]

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
+from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +34,9 @@ from treeline.graph.global_embedding import embed_split
 from treeline.graph.hyperbolic import Points, at_origin
 from treeline.graph.tree import Tree
 from treeline.rerank.algorithms import Algorithm1, Algorithm2
-from treeline.rerank.candidates import Candidate, RerankContext, Reranker
-from treeline.rerank.clustering import Clusterer, Labels, hyperbolic_kmeans_points, lloyd
-from treeline.rerank.methods import RandomOrder, keep_order
+from treeline.rerank.candidates import Candidate, RerankContext, Reranker, arrange
+from treeline.rerank.clustering import Clusterer, Labels, hyperbolic_kmeans_points
+from treeline.rerank.methods import keep_order
 from treeline.search.artifacts import obtain
 from treeline.search.lanes.words import ENOUGH, chunks
 
@@ -42,9 +44,12 @@ LIST = 10  # results per list
 CANDIDATES = 100  # that are clustered
 CLUSTERS = 10
 SEEDS = 5
+ITERATIONS = 50  # of flat k-means
+STARTS = 4  # of flat k-means, the tightest counts
 ENCODED_AT_ONCE = 4_096
 DATASET = "codesearchnet-paper"
 TREES = {"root": "common root", "split": "a tree a repository"}  # the paper's Method 2 and Method 1
+Rows = NDArray[np.floating[Any]]
 ClusterPoints = Callable[[Points, int, int], Labels]
 MakeAlgorithm = Callable[[Clusterer, int], Reranker]
 Method = Callable[[Sequence[Candidate]], Reranker]  # makes the re-ranker for a question's candidates
@@ -146,7 +151,7 @@ class PaperSystems:
         yield self._system("Elasticsearch", "the `standard` analyser, fuzziness, chunks", lambda candidates: keep_order)
         for seed in range(SEEDS):
             about = f"its top ten in a random order, mean of {SEEDS} seeds"
-            yield self._system("Elasticsearch, randomised", about, partial(_shuffle, RandomOrder(seed)))
+            yield self._system("Elasticsearch, randomised", about, partial(_shuffle, seed))
         about = f"{CLUSTERS} clusters of {CANDIDATES} candidates, mean of {SEEDS} seeds"
         for algorithm, make in ALGORITHMS.items():
             for clustering, cluster in CLUSTERINGS.items():
@@ -181,8 +186,52 @@ class PaperSystems:
         return Ranking(hits, searching + ranking, {"search": searching, "rerank": ranking})
 
 
-def _shuffle(order: RandomOrder, top: Sequence[Candidate]) -> Reranker:
-    return lambda candidates, context: order(candidates[:LIST], context)
+def _shuffle(seed: int, top: Sequence[Candidate]) -> Reranker:
+    """A random order of the first ten, the floor of the table; the same for the same question and seed."""
+
+    def shuffle(candidates: Sequence[Candidate], context: RerankContext) -> Sequence[Candidate]:
+        random = np.random.default_rng([seed, crc32(context.query.encode())])
+        return arrange(candidates[:LIST], random.permutation(len(candidates[:LIST])).tolist())
+
+    return shuffle
+
+
+def lloyd(points: Rows, count: int, seed: int = 0) -> Labels:
+    """At most `count` clusters of the rows: the tightest of several seeded starts."""
+    random = np.random.default_rng(seed)
+    count = min(count, len(np.unique(points.round(12), axis=0)))
+    attempts = [_settle(points, points[_flat_seeds(points, count, random)]) for _ in range(STARTS)]
+    return min(attempts, key=lambda one: one[1])[0]
+
+
+def _settle(points: Rows, means: Rows) -> tuple[Labels, float]:
+    """The labels once they no longer change, and the sum of squared distances to the means."""
+    labels: Labels = _squared_distances(points, means).argmin(axis=1)
+    for _ in range(ITERATIONS):
+        for label in range(len(means)):
+            if (members := labels == label).any():  # an empty cluster keeps its mean
+                means[label] = points[members].mean(axis=0)
+        nearest = _squared_distances(points, means).argmin(axis=1)
+        if (nearest == labels).all():
+            break
+        labels = nearest
+    return labels, float(_squared_distances(points, means).min(axis=1).sum())
+
+
+def _flat_seeds(points: Rows, count: int, random: np.random.Generator) -> list[int]:
+    """k-means++ seeds by Euclidean distance, the first by chance."""
+    picks = [int(random.integers(len(points)))]
+    while len(picks) < count:
+        nearest = _squared_distances(points, points[picks]).min(axis=1)
+        picks.append(int(random.choice(len(points), p=nearest / nearest.sum())))
+    return picks
+
+
+def _squared_distances(points: Rows, means: Rows) -> Rows:
+    """Squared distances, one row per point."""
+    apart = points[:, None, :] - means[None, :, :]
+    sums: Rows = np.einsum("ijk,ijk->ij", apart, apart)
+    return sums
 
 
 class NbowSystem:

@@ -437,7 +437,6 @@ def ablations() -> list[Variant]:
         *COMPARISON[:-1],
         Variant("as typed", "without spelling corrections", {"as_typed": True}),
         Variant("with expansion", "pseudo-relevance feedback", {"expand": True}),
-        Variant("with callees", "callees of the top results added", {"callees": True}),
         *(Variant(f"fusion: {name}", "not re-ranked", {"fusion": name, "rerank": "none"}) for name in FUSIONS),
         *(
             Variant(f"re-rank: {name}", about, {"rerank": name})

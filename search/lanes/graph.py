@@ -27,7 +27,7 @@ from treeline.graph.callgraph import ARTIFACT, POSSIBLE, CallGraph, GraphSymbol,
 from treeline.graph.references import CONSTRUCTORS, Relation, last_of
 from treeline.rerank.candidates import Candidate
 from treeline.rerank.fusion import RankedList
-from treeline.search.plan import CALLEES, GRAPH, TEXT_CALLS, Route
+from treeline.search.plan import GRAPH, TEXT_CALLS, Route
 from treeline.search.structural_answer import Exact
 from treeline.search.structure import (
     CALLS,
@@ -137,13 +137,6 @@ def graph_lane(
         reaches = chain(_units(units, names, stage), _around(graph, seeds, stage, names, units))
     ranking = _first(_locate(engine, ((id_, trust * score, why) for id_, score, why in reaches), filters), k)
     return replace(ranking, margin=SURE if names and trust == 1.0 and route.words == 1 else 0.0)
-
-
-def callees_lane(engine: Engine, graph: CallGraph, ids: Iterable[str], k: int, filters: Filters) -> RankedList:
-    """The functions that these call directly, in their order."""
-    nodes = [node for id_ in ids if (node := graph.node_of(id_)) is not None]
-    ranking = _locate(engine, _functions(graph, graph.walk(nodes, CALLS, "out"), PASSIVE), filters)
-    return replace(_first(ranking, k), lane=CALLEES)
 
 
 def text_calls_lane(engine: Engine, symbol: str, k: int, filters: Filters, *, is_call: bool = True) -> TextCallsList:

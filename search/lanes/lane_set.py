@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import Path
 from unicodedata import normalize
 
 import numpy as np
@@ -39,7 +38,6 @@ from treeline.search.lanes.issue import (
     issue_keyword_lane,
     places_lane,
 )
-from treeline.search.lanes.tfidf import Progress, TfidfLane, no_progress
 from treeline.search.lanes.words import CHUNKS, ENOUGH, KeywordList, PhraseList, exact_lane, keyword_lane
 from treeline.search.location import Locations, innermost
 from treeline.search.plan import (
@@ -52,7 +50,6 @@ from treeline.search.plan import (
     PATH,
     PLACES,
     TEXT_CALLS,
-    TFIDF,
     Plan,
 )
 from treeline.search.structural_answer import Exact
@@ -84,12 +81,9 @@ class LaneSet:
         graph: StoredGraph,
         locations: Callable[[], Locations | None],
         history: Callable[[], History | None],
-        *,
-        cache: Path | None = None,
     ) -> None:
         self._engine, self._encoders, self._graph, self._locations = engine, encoders, graph, locations
         self._history = history
-        self._tfidf = TfidfLane(engine, cache)
 
     def make(self, plan: Plan) -> dict[str, Lane]:
         """The plan's lanes by name; an index with several encoders has a dense lane for each."""
@@ -127,10 +121,8 @@ class LaneSet:
                 lanes[name] = partial(exact_lane, self._engine, plan)
             elif name == TEXT_CALLS:
                 lanes[name] = self._text_calls(plan)
-            elif name == TFIDF:
-                lanes[name] = partial(self._tfidf, plan.text, plan.depth, plan.filters)
             else:
-                raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {TFIDF}, {GRAPH}")
+                raise InputError(f"unknown lane {name!r}", f"choose from: {KEYWORD}, {DENSE}, {GRAPH}")
         if code_first:
             deeper = {name: lane for name, lane in lanes.items() if base(name) in (KEYWORD, DENSE)}
             lanes |= {name: partial(with_code_first, lane, plan.depth) for name, lane in deeper.items()}
@@ -150,13 +142,6 @@ class LaneSet:
 
     def _history_lane(self, words: Sequence[str], filters: Filters) -> RankedList:
         return history_lane(self._engine, self._history(), words, filters)
-
-    def prepare(self, name: str, progress: Progress = no_progress) -> None:
-        """Load or build now what the lane needs, instead of at its first query."""
-        if name == TFIDF:
-            self._tfidf.prepare(progress)
-        elif name == GRAPH:
-            self._graph()
 
     def _text_calls(self, plan: Plan) -> Lane:
         symbol = plan.route.symbols[0]

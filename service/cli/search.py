@@ -36,7 +36,6 @@ from treeline.service.cli.options import (
     is_piped,
     lazy_progress,
     places_of,
-    progress_bar,
     search_options,
     settings_for,
     target,
@@ -166,8 +165,6 @@ def search(
 
             return clusters_of(searcher)
 
-        if query.mode == "tfidf":
-            prepare_tfidf(searcher)
         answer, info = searcher.search(query), searcher.info
         if root and (answer.plan.route.location or not answer.results):
             from treeline.service.skips import say_skips
@@ -272,18 +269,6 @@ def search_targets(query: Query, targets: Sequence[Target]) -> tuple[Answer, Ind
     answer = search_several(list(by_name), query, open_index)
     functions = sum(info.functions for info in infos.values())
     return answer, replace(infos[min(infos)], name="*", functions=functions)
-
-
-def prepare_tfidf(searcher: LiveSearcher) -> None:
-    """Build or load the TF-IDF matrix now: a background thread would end with this command."""
-    with progress_bar() as bar:
-
-        def report(what: str, count: int, total: int) -> None:
-            if not count and not sys.stderr.isatty():  # no progress bar is visible
-                echo(f"treeline: {what}, cached for the next time …", err=True)
-            bar(what, count, total)
-
-        searcher.prepare("tfidf", report)
 
 
 def function_argument(command: Command) -> Command:

@@ -96,10 +96,8 @@ def _manage(store: Store, settings: Settings, *, roll_back: bool, prune: int | N
     name, lines = settings.index, []
     if drop:
         from treeline.graph.history import history_file
-        from treeline.search.lanes import tfidf
 
         store.drop(name)
-        tfidf.forget(settings.cache_path, name)
         history_file(settings.home_path, name).unlink(missing_ok=True)
         return [f"index {name!r} removed"]
     if roll_back:

@@ -22,9 +22,7 @@ from treeline.service.present.text import STAGES, code_markup, file_address, sum
 LANES = {
     "keyword": "Keyword",
     "dense": "Meaning",
-    "tfidf": "TF-IDF",
     "graph": "Call graph",
-    "callees": "Callees",
     "text_calls": "Calls in text",
     "reading": "Read with the question",
 }

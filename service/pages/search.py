@@ -207,7 +207,7 @@ def _toggle(text: str, on: Sequence[str], value: str) -> str:
 
 
 # The parameters of a search URL; `map` is for the script.
-SWITCHES = ("look", "mode", "quality", "diversity", "rerank", "fusion", "expand", "callees", "as_typed", "feedback")
+SWITCHES = ("look", "mode", "quality", "diversity", "rerank", "fusion", "expand", "as_typed", "feedback")
 FILTERS = tuple(name for name, switch in BY_NAME.items() if switch.scope == "filter")
 STATE = ("q", "index", *SWITCHES, *FILTERS, "page")
 SCRIPTS = ("map",)

@@ -179,7 +179,6 @@ def application(home: Path, *, keys: bool = False) -> Iterator[Flask]:
     rule = "all" if keys else "writes"
     app = create_app(Settings(home=str(home), rate_per_address=0, rate_per_key=0, keys_required=rule))
     app.config["PROPAGATE_EXCEPTIONS"] = False
-    app.extensions["treeline"].searcher.prepare("tfidf")  # made when first asked for, and a 503 until then
     try:
         yield app
     finally:

@@ -9,7 +9,7 @@ from hypothesis import given
 from tests.graph.trees import ADDRESS_LISTS, SMALL
 from treeline.corpus.function import Address
 from treeline.graph import network, tree
-from treeline.graph.global_embedding import embed_refined, embed_whole
+from treeline.graph.global_embedding import embed_whole
 from treeline.graph.local_tree import local_tree
 
 IDS = [str(number) for number in range(len(SMALL))]
@@ -66,17 +66,3 @@ def test_results_say_what_they_are_and_edges_are_as_long_as_their_steps() -> Non
 
 def test_no_results_make_an_empty_graph() -> None:
     assert len(network.result_graph([], [])) == 0
-
-
-@pytest.mark.transformers
-@pytest.mark.filterwarnings("ignore")
-def test_geoopt_lowers_the_distortion_of_a_tree_that_two_dimensions_cannot_hold() -> None:
-    pytest.importorskip("geoopt")
-    wide = [Address(f"o/r{i % 10}", f"d{i // 10 % 6}/f{i // 60 % 6}.py", f"f{i}", "python", "") for i in range(1440)]
-    deep = Address("o/deep", "a/" * 24 + "z.py", "g", "python", "")  # its depth leaves the others little room
-    grown = tree.grow((str(i), address) for i, address in enumerate([*wide, deep]))
-    flat, refined = embed_whole(grown), embed_refined(grown, 5)
-    assert not flat.separable
-    assert refined.quality.average_distortion < 0.5 * flat.quality.average_distortion  # .12 and .43
-    graph = network.index_graph(grown, refined)
-    assert all({"x", "y", "x3", "x4", "x5", "radius"} <= data.keys() for _, data in graph.nodes(data=True))

@@ -1,12 +1,10 @@
-"""The whole tree's embedding as an artifact, split by repository, and refined."""
+"""The whole tree's embedding as an artifact, and split by repository."""
 
-import numpy as np
 import pytest
 
 from tests.graph.trees import SMALL, address
-from treeline.graph import global_embedding, refine, tree
+from treeline.graph import global_embedding, tree
 from treeline.graph.embedding import NotSeparable
-from treeline.graph.local_tree import local_tree
 
 
 def test_the_artifact_keeps_every_point_and_says_what_it_is_worth() -> None:
@@ -30,18 +28,3 @@ def test_a_repository_that_cannot_be_split_further_is_named() -> None:
     deep = [address("o/deep", "/".join("abcdefghijklmnop") + "/f.py", f"f{i}") for i in range(500)]
     with pytest.raises(NotSeparable, match="o/deep"):
         global_embedding.embed_split(tree.grow((str(i), a) for i, a in enumerate(deep)))
-
-
-@pytest.mark.transformers
-@pytest.mark.filterwarnings("ignore")
-def test_refinement_never_makes_it_worse() -> None:
-    pytest.importorskip("geoopt")
-    random = np.random.default_rng(0)
-    addresses = [
-        address(f"o/r{random.integers(6)}", f"d{random.integers(3)}/f{random.integers(3)}.py", f"f{i}")
-        for i in range(30)
-    ]
-    local = local_tree(addresses)
-    found = refine.refine(local.parents, local.weights, dimension=5, steps=60)
-    assert found.after <= found.before
-    assert found.embedding.points.x.shape == (len(local.parents), 5)

@@ -42,22 +42,9 @@ def test_algorithm_2_takes_from_each_cluster_by_its_share_of_the_candidates() ->
     assert [candidate.id for candidate in ordered[:5]] == ["id0", "id1", "id2", "id3", "id7"]
 
 
-def test_score_mass_gives_a_small_strong_cluster_more_than_its_count() -> None:
-    scores = [0.1] * 10
-    scores[5] = 1.0
-    candidates = ranked([candidate.address for candidate in CANDIDATES], scores)
-    by_count = Algorithm2(by_repository, length=3)(candidates, CONTEXT)
-    by_mass = Algorithm2(by_repository, length=3, by_score=True, weigh=sum)(candidates, CONTEXT)
-    assert "id5" not in [candidate.id for candidate in by_count[:3]]
-    assert "id5" in [candidate.id for candidate in by_mass[:3]]
-
-
-@given(st.lists(st.tuples(st.floats(0, 10), st.integers(1, 20)), min_size=1, max_size=12), st.integers(0, 60))
-def test_shares_deal_out_every_place_and_nobody_gets_more_than_it_has(
-    clusters: list[tuple[float, int]], places: int
-) -> None:
-    weights, sizes = [list(column) for column in zip(*clusters, strict=True)]
-    given_out = apportion(weights, sizes, places)
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=12), st.integers(0, 60))
+def test_shares_deal_out_every_place_and_nobody_gets_more_than_it_has(sizes: list[int], places: int) -> None:
+    given_out = apportion(sizes, places)
     assert sum(given_out) == min(places, sum(sizes))
     assert all(0 <= count <= size for count, size in zip(given_out, sizes, strict=True))
 
@@ -65,5 +52,5 @@ def test_shares_deal_out_every_place_and_nobody_gets_more_than_it_has(
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=10), st.integers(1, 10))
 def test_shares_by_count_are_within_one_of_the_exact_proportion(sizes: list[int], places: int) -> None:
     places = min(places, sum(sizes))
-    for count, size in zip(apportion([float(n) for n in sizes], sizes, places), sizes, strict=True):
+    for count, size in zip(apportion(sizes, places), sizes, strict=True):
         assert abs(count - places * size / sum(sizes)) < 1

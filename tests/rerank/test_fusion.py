@@ -184,12 +184,12 @@ def test_an_unknown_kind_uses_the_given_weights() -> None:
 
 
 def test_every_kind_weighs_every_lane() -> None:
-    lanes = {"keyword", "dense", "callees"}
-    others = {"structural": {"tfidf", "graph", "text_calls"}, "issue": {"definitions", "places", "history"}}
+    lanes = {"keyword", "dense"}
+    others = {"structural": {"graph", "text_calls"}, "issue": {"definitions", "places", "history"}}
     for kind in get_args(Kind):
         weights = weights_for(QueryTraits(kind, 4))
         assert weights is not None
-        assert weights.keys() == lanes | others.get(kind, {"tfidf", "graph"})
+        assert weights.keys() == lanes | others.get(kind, {"graph"})
 
 
 def test_the_more_words_a_question_has_the_more_its_meaning_counts() -> None:

@@ -23,7 +23,6 @@ from treeline.rerank.methods import RerankOptions
 from treeline.rerank.registry import DEFAULT, NAMES, reranker
 
 METHODS = [name for name in NAMES if name != "cross-encoder"]
-QUICK = [name for name in METHODS if not name.endswith(("kmeans", "spectral"))]
 
 
 def with_vectors(query: str = "read a csv file") -> RerankContext:
@@ -44,7 +43,7 @@ def scattered(count: int, repositories: int, seed: int) -> list[Candidate]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(QUICK), LISTS)
+@given(st.sampled_from(METHODS), LISTS)
 def test_every_method_keeps_every_candidate_and_its_score(name: str, candidates: list[Candidate]) -> None:
     for context in (CONTEXT, with_vectors()):
         found = reranker(name)(candidates, context)
@@ -123,14 +122,12 @@ WITHOUT_HEAVY = """
 import sys
 from tests.graph.trees import address
 from tests.rerank.candidates import ranked
-from treeline.corpus import tfidf
 from treeline.rerank.candidates import RerankContext
 from treeline.rerank.registry import NAMES, reranker
 
 candidates = ranked([address(f"o/r{n % 7}", f"src/f{n % 5}.py", f"f{n}") for n in range(30)])
 for name in NAMES.keys() - {"cross-encoder"}:
     assert len(reranker(name)(candidates, RerankContext("sort a list"))) == 30
-tfidf.load(tfidf.build([("00" * 16, ["sort", "list"])])).search(["sort"], 1)
 print(sorted({"torch", "sklearn", "scipy", "geoopt", "sentence_transformers"} & sys.modules.keys()))
 """
 

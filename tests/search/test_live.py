@@ -378,7 +378,6 @@ def test_it_has_every_method_of_the_searcher(tmp_path: Path) -> None:
     assert searcher.structure("parse_url").neighbours
     assert [one.name for one in searcher.callers(hit.id)] == ["Client.send"]
     assert searcher.callees(hit.id) == []
-    searcher.prepare("graph")
     searcher.close()
 
 

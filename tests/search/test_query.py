@@ -35,16 +35,13 @@ def test_the_settings_change_the_defaults_and_a_search_changes_them_again() -> N
             "TREELINE_FUSION": "rrf",
             "TREELINE_MODE": "keyword",
             "TREELINE_EXPAND": "yes",
-            "TREELINE_CALLEES": "yes",
             "TREELINE_RESULTS": "25",
         }
     )
-    changed = Query(
-        "x", k=25, mode="keyword", fusion="rrf", rerank="algorithm2", diversity=0.8, expand=True, callees=True
-    )
+    changed = Query("x", k=25, mode="keyword", fusion="rrf", rerank="algorithm2", diversity=0.8, expand=True)
     assert Query.of("x", {}, settings) == changed
     assert Query.of("x", {"rerank": None, "mode": "dense", "k": 3, "expand": False}, settings) == Query(
-        "x", k=3, mode="dense", fusion="rrf", rerank="algorithm2", diversity=0.8, callees=True
+        "x", k=3, mode="dense", fusion="rrf", rerank="algorithm2", diversity=0.8
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.encoder.functions import function
@@ -132,3 +133,16 @@ def test_a_bag_of_words_ranks_by_its_vectors_and_the_language(farm: Engine, tmp_
     assert {hit.address.func_name.split("_")[1] for hit in ranked} == {"dog"}
     assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
     assert system.answer(Case("q", "feed the dog", {}, Filters(language="python")), 10).hits == ranked
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_k_means_is_as_tight_as_scikit_learns(seed: int) -> None:
+    """Overlapping groups of uneven size: four clear-cut ones are found by nearly anything."""
+    from sklearn.cluster import KMeans
+
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(9, 2)) * 2
+    points = centres[random.choice(9, 120, p=np.arange(1, 10) / 45)] + random.normal(size=(120, 2))
+    labels = paper.lloyd(points, 8, seed)
+    spread = sum(((points[labels == one] - points[labels == one].mean(axis=0)) ** 2).sum() for one in set(labels))
+    assert spread <= 1.1 * KMeans(8, n_init=10, random_state=0).fit(points).inertia_

@@ -144,7 +144,6 @@ def test_each_variant_of_an_ablation_has_a_name_and_says_what_differs() -> None:
     variants = {one.name: one for one in repository.ablations()}
     assert len(variants) == len(repository.ablations())
     assert variants["as typed"].about == "without spelling corrections"
-    assert variants["with callees"].switches == {"callees": True}
     assert variants["fusion: rrf"].switches == {"fusion": "rrf", "rerank": "none"}
     assert variants["re-rank: algorithm2"].switches == {"rerank": "algorithm2"}
     assert all(" " in one.about for one in variants.values())

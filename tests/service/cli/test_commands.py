@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -178,18 +177,6 @@ def test_nonsense_is_told_to_be_answered_by_meaning_alone(home: Path) -> None:
     shown = treeline(home, "search", "qwertyzxcv").stderr
     assert shown.startswith("treeline: nothing here contains these words; what follows is the nearest by meaning\n")
     assert json.loads(treeline(home, "search", "qwertyzxcv", "--json").stdout)["relaxed"] == ["meaning"]
-
-
-def test_the_tfidf_matrix_is_made_in_the_foreground_once_and_kept(home: Path) -> None:
-    shutil.rmtree(home / ".cache", ignore_errors=True)
-    first = treeline(home, "search", "read json file", "--mode", "tfidf", "--json")
-    again = treeline(home, "search", "read json file", "--mode", "tfidf", "--json")
-    assert first.returncode == again.returncode == 0, first.stderr
-    assert first.stderr.startswith("treeline: making the TF-IDF matrix")
-    assert again.stderr == ""
-    found = [[row["func_name"] for row in json.loads(done.stdout)["results"]] for done in (first, again)]
-    assert found[0][0] == "read_json"
-    assert found[0] == found[1]
 
 
 def test_filters_narrow_the_search(home: Path) -> None:

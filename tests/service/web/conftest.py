@@ -42,9 +42,7 @@ def make_app() -> Iterator[Callable[[Settings], APIFlask]]:
 @pytest.fixture(scope="session")
 def shared_app(library: Path, make_app: Callable[[Settings], APIFlask]) -> APIFlask:
     """One application for all tests that only read."""
-    app = make_app(Settings(home=str(library), index=INDEX, feedback=False))
-    app.extensions["treeline"].searcher.prepare("tfidf")  # made when first asked for, and a 503 until then
-    return app
+    return make_app(Settings(home=str(library), index=INDEX, feedback=False))
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_facets_count_all_results_whichever_page_is_asked_for(client: FlaskClien
     assert last["facets"] == whole["facets"]
 
 
-@mark.parametrize("mode", ["keyword", "dense", "tfidf", "hybrid"])
+@mark.parametrize("mode", ["keyword", "dense", "hybrid"])
 def test_every_mode_answers(client: FlaskClient, mode: str) -> None:
     assert names(client, f"/api/search?q=heap+push&mode={mode}")
 

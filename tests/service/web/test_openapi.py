@@ -60,7 +60,6 @@ def served(
     shutil.copytree(library, home)
     settings = Settings(home=str(home), index=INDEX, rate_per_address=0, rate_per_key=0)
     app = make_app(settings)
-    app.extensions["treeline"].searcher.prepare("tfidf")  # made when first asked for, and a 503 until then
     return app, KeyRing(settings.key_path).create("fuzz", ["read", "write"])
 
 

@@ -16,8 +16,19 @@ from numpy.typing import NDArray
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.graph import hyperbolic
-from treeline.graph.embedding import Embedding, Nodes, average_distortion, embed, heights, reroot, tree_distance
+from treeline.graph.embedding import (
+    Embedding,
+    Nodes,
+    average_distortion,
+    embed,
+    heights,
+    quality,
+    reroot,
+    tree_distance,
+)
+from treeline.graph.global_embedding import GlobalEmbedding, is_separable
 from treeline.graph.hyperbolic import Floats, Points
+from treeline.graph.tree import Tree
 
 SAFE_REACH = 8.0  # two points this far out on opposite sides are 16 apart, where geoopt's distance still has digits
 STEPS = 300
@@ -84,6 +95,14 @@ def refine(parents: Nodes, weights: Floats, *, dimension: int = 2, steps: int = 
     after = _distortion(result, test_pairs, test_distances)
     is_better = after < before
     return Refinement(result if is_better else start, before, after if is_better else before, is_better)
+
+
+def embed_refined(tree: Tree, dimension: int) -> GlobalEmbedding:
+    """The tree in more dimensions, refined by geoopt if that lowers distortion; needs the `transformers` extra."""
+    weights = (tree.parents >= 0).astype(float)
+    result = refine(tree.parents, weights, dimension=dimension)
+    separable = not result.is_better and is_separable(tree.parents, weights)
+    return GlobalEmbedding(result.embedding, quality(result.embedding, tree.parents, weights), separable)
 
 
 def _pairs(count: int, most: int, random: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
