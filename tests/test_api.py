@@ -83,8 +83,6 @@ def test_the_tree_of_the_index_and_of_a_query_is_a_networkx_graph(project: Path,
         assert ranked[1] == index.search("sign a cookie", k=1)[0].name
         for graph in (whole, part):
             assert all(data["x"] ** 2 + data["y"] ** 2 < 1 for _, data in graph.nodes(data=True))
-        with pytest.raises(treeline.InputError, match="two dimensions"):
-            index.tree("sign a cookie", dimension=5)
 
 
 def test_an_index_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -189,19 +189,16 @@ class Index:
         """The functions that this one is known to call, directly or through up to `depth` calls."""
         return [_neighbor(one) for one in self._searcher.callees(self._id(match), depth)]
 
-    def tree(self, query: str = "", *, dimension: int = 2) -> nx.DiGraph[int]:
+    def tree(self, query: str = "") -> nx.DiGraph[int]:
         """The repository tree as a networkx graph: of the whole index, or of the results of a query.
 
-        Nodes have their place in the Poincaré disk and their cluster, edges their length there and in the tree. In more
-        than two dimensions geoopt places the nodes of the whole tree (the `transformers` extra).
+        Nodes have their place in the Poincaré disk and their cluster, edges their length there and in the tree.
         """
         from treeline.search.query import Query
         from treeline.search.tree import index_graph, result_graph
 
         if not query:
-            return index_graph(self._searcher.engine, dimension=dimension)
-        if dimension > 2:
-            raise InputError("the tree of a query is in two dimensions", "leave the query out, or the dimension")
+            return index_graph(self._searcher.engine)
         settings = self._searcher.settings
         found = self._searcher.rank(Query.of(query, {}, settings)).candidates[: settings.rerank_depth]
         return result_graph(found, clusters=settings.clusters)

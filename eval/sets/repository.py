@@ -513,6 +513,6 @@ def code_version() -> str:
     """A digest of the code that builds an index."""
     digest = blake2b(digest_size=8)
     for room in INDEX_CODE:
-        for file in sorted((PROJECT / room).rglob("*.py")):
+        for file in sorted(one for one in (PROJECT / room).rglob("*") if one.suffix in (".py", ".scm")):
             digest.update(file.read_bytes())
     return digest.hexdigest()

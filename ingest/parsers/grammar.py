@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
+from functools import cache
+from pathlib import Path
 
 from tree_sitter import Node
 
@@ -21,6 +23,8 @@ FILE_NAME = "\0"
 CLOSING_LINE = re.compile(rb"^(?:[})\]][^\n{(\[]*|end\b[^\n]*)\n", re.MULTILINE)
 # Between a trait and the type that implements it: `Display for Queue`.
 FOR = " for "
+QUERIES = Path(__file__).parent / "queries"
+INHERITS = re.compile(r"; inherits: ([\w,]+)\n")
 
 
 def text_of(node: Node | None) -> str:
@@ -123,11 +127,20 @@ def up_to_name(*calls: str) -> Callable[[Node], tuple[int, int]]:
     return target_of
 
 
+@cache
+def query_of(name: str) -> str:
+    """A query after those that its first line names: `; inherits: ecma,jsx`."""
+    file = QUERIES / f"{name}.scm"
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    parents = INHERITS.match(text)
+    return "".join([*map(query_of, parents[1].split(",") if parents else ()), text])
+
+
 @frozen(kw_only=True, eq=False)
 class Grammar:
     """One language.
 
-    The query's captures have fixed meanings:
+    Its query is `queries/NAME.scm`, as editors have them. The captures have fixed meanings:
 
     - `function`, `class`, `interface`, `type`, `enum` and `constant` are definitions.
     - `scope` qualifies the names inside it and is not a unit itself.
@@ -144,7 +157,6 @@ class Grammar:
     """
 
     name: str
-    query: str
     # The grammar's name in tree-sitter-language-pack, if it differs.
     pack: str = ""
     # By node type, the path to its name: each step is a field or a child's type. By default the field `name`.
@@ -204,6 +216,11 @@ class Grammar:
     clause_of: Callable[[Node], str] = empty
     # Whether a definition qualifies the names of those inside it. In C they all share one scope.
     nests: bool = True
+
+    @property
+    def query(self) -> str:
+        """The query; empty for a format, which has none."""
+        return query_of(self.pack or self.name)
 
     def least_inside(self, lines: int) -> int:
         """The lines from which a definition inside a function of so many lines is a unit of its own."""

@@ -249,7 +249,7 @@ def grammar_of(path: str, head: bytes = b"") -> Grammar | None:
 @cache
 def _grammar(language: str, module: str) -> Grammar:
     if not module:
-        return Grammar(name=language, query="", comments=FORMATS[language][1])
+        return Grammar(name=language, comments=FORMATS[language][1])
     name, _, dialect = language.partition(":")
     grammars: tuple[Grammar, ...] = import_module(f"treeline.ingest.parsers.languages.{module}").GRAMMARS
     return next(one for one in grammars if one.name == name and (not dialect or one.pack == dialect))

@@ -91,7 +91,7 @@ class Highlighter(NamedTuple):
 @cache
 def highlighters(language: str) -> tuple[Highlighter, ...]:
     """The highlighters of a language or format, one for each dialect; none if it has no grammar."""
-    grammars = dialects(language) or ((Grammar(name=language, query=""),) if language in SIMPLE_FORMATS else ())
+    grammars = dialects(language) or ((Grammar(name=language),) if language in SIMPLE_FORMATS else ())
     return tuple(highlighter for grammar in grammars if (highlighter := _highlighter(grammar)) is not None)
 
 

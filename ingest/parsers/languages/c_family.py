@@ -29,38 +29,6 @@ GENERICS = re.compile(r"<.*>", re.DOTALL)
 
 # C and C++ --------------------------------------------------------------------------------------------------------
 
-C = """
-(function_definition declarator: (_)) @function
-(preproc_function_def) @function
-(struct_specifier name: (_) body: (_)) @class
-(union_specifier name: (_) body: (_)) @class
-(enum_specifier name: (_) body: (_)) @enum
-(type_definition type: (struct_specifier !name body: (_))) @class
-(type_definition type: (union_specifier !name body: (_))) @class
-(type_definition type: (enum_specifier !name body: (_))) @enum
-(type_definition) @type
-(type_definition declarator: (_) "," declarator: (_) @type)
-(preproc_def value: (_)) @constant
-(declaration declarator: [(init_declarator) (array_declarator)]) @constant
-(call_expression function: [(identifier) (field_expression)] @call)
-(parameter_declaration type: (type_identifier) @uses)
-[(parameter_declaration) (declaration) (field_declaration)] @bind
-(preproc_include) @import
-"""
-CPP = (
-    C
-    + """
-(class_specifier name: (_) body: (_)) @class
-(alias_declaration) @type
-(concept_definition) @type
-(call_expression function: (qualified_identifier) @call)
-(call_expression function: (template_function name: (_) @call))
-(base_class_clause [(type_identifier) (qualified_identifier)] @extends)
-(base_class_clause (template_type name: (type_identifier) @extends))
-(new_expression type: (type_identifier) @call)
-[(optional_parameter_declaration) (for_range_loop)] @bind
-"""
-)
 # Macros that stand where the grammar expects a declaration: alone on a line, or before a type.
 MACRO = re.compile(
     rb"^[ \t]*((?:[A-Z][A-Z0-9]{0,40}_[A-Z0-9_]{1,60}|U(?:CLASS|STRUCT|ENUM|INTERFACE|FUNCTION|PROPERTY))"
@@ -318,17 +286,6 @@ def _includes(statement: Node) -> list[Import]:
 
 # Objective-C --------------------------------------------------------------------------------------
 
-OBJECTIVE_C = (
-    C
-    + """
-(method_definition) @function
-(method_declaration) @signature
-[(class_interface) (class_implementation)] @class
-(protocol_declaration) @interface
-(message_expression method: (identifier) @call)
-"""
-)
-
 
 NS_ENUM = re.compile(rb"\bNS_(?:ENUM|OPTIONS|CLOSED_ENUM|ERROR_ENUM)\(\s*\w+\s*,\s*(\w+)\s*\)")
 
@@ -371,7 +328,6 @@ CPP_CUT = re.compile(
 )
 C_GRAMMAR = Grammar(
     name="c",
-    query=C,
     nests=False,
     name_of=_c_name,
     functions_of=_c_functions,
@@ -387,11 +343,10 @@ C_GRAMMAR = Grammar(
 )
 GRAMMARS = (
     C_GRAMMAR,
-    replace(C_GRAMMAR, name="cpp", query=CPP, nests=True, repair=partial(_mend_macros, qualifies=True), cut=CPP_CUT),
+    replace(C_GRAMMAR, name="cpp", nests=True, repair=partial(_mend_macros, qualifies=True), cut=CPP_CUT),
     replace(
         C_GRAMMAR,
         name="objc",
-        query=OBJECTIVE_C,
         nests=True,
         name_of=_objc_name,
         functions_of=_objc_functions,

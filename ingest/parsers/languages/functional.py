@@ -31,26 +31,6 @@ from treeline.ingest.parsers.names import call_name
 
 # Elixir -----------------------------------------------------------------------------------------------------------
 
-ELIXIR = """
-((call target: (identifier) @_def) @function
-  (#any-of? @_def "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate" "defn" "defnp" "test"
-    "property"))
-((call target: (identifier) @_module) @class (#any-of? @_module "defmodule" "defimpl"))
-((call target: (identifier) @_protocol) @interface (#eq? @_protocol "defprotocol"))
-((unary_operator operator: "@" operand: (call target: (identifier) @_type)) @type
-  (#any-of? @_type "type" "typep" "opaque" "callback" "macrocallback"))
-(unary_operator operator: "@" operand: (call)) @constant
-(call target: [(identifier) (dot)] @call)
-(unary_operator operator: "@" operand: (call target: (identifier) @head))
-((call target: (identifier) @_def (arguments . [
-    (call target: (identifier) @head)
-    (binary_operator left: (call target: (identifier) @head))
-    (binary_operator left: (binary_operator left: (call target: (identifier) @head)))
-  ]))
-  (#any-of? @_def "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate" "defn" "defnp" "spec" "type"
-    "typep" "opaque" "callback" "macrocallback"))
-((call target: (identifier) @_import) @import (#any-of? @_import "alias" "import" "require" "use"))
-"""
 # What stands between a documentation attribute and its function.
 DEFINES = re.compile(rb"^[ \t]*def\w*\b", re.MULTILINE)
 ATTRIBUTE_DOC = re.compile(rb'@(?:doc|typedoc)[ \t]+(?:~[sS])?("""(.*?)"""|"((?:[^"\\]|\\.)*)")', re.DOTALL)
@@ -165,21 +145,6 @@ ELIXIR_COMMENTS = Comments((b"#",), None, re.compile(rb"@(?:spec|impl|since|depr
 
 # Haskell ----------------------------------------------------------------------------------------------------------
 
-HASKELL = """
-(declarations [(signature) (function) (bind)] @function)
-(declarations (top_splice) @function)
-(class_declarations [(signature) (function)] @function)
-(instance_declarations [(function) (bind)] @function)
-(foreign_import (signature) @function)
-[(data_type) (newtype)] @class
-(class) @interface
-(instance) @class
-[(type_synomym) (type_family) (data_family)] @type
-(apply function: [(variable) (qualified)] @call)
-(infix operator: (operator) @call)
-(import) @import
-"""
-
 
 TYPE_APPLICATION = re.compile(r"\(([A-Z][\w.']*)(?:\s[^()]*)?\)")  # `(Maybe a)`
 
@@ -216,25 +181,6 @@ def _haskell_imports(statement: Node) -> list[Import]:
 
 # OCaml ------------------------------------------------------------------------------------------------------------
 
-OCAML = """
-(value_definition) @function
-(value_definition) @constant
-[(external) (method_definition)] @function
-(value_specification) @signature
-[(module_binding) (class_binding)] @class
-[(module_type_definition) (class_type_binding)] @interface
-[(type_binding) (exception_definition)] @type
-(application_expression function: (value_path) @call)
-(open_module module: (_) @import)
-"""
-# An interface is where OCaml documents its values: they are units there.
-OCAML_INTERFACE = """
-[(value_specification) (external)] @function
-[(module_binding) (class_binding)] @class
-[(module_type_definition) (class_type_binding)] @interface
-[(type_binding) (exception_definition)] @type
-(open_module module: (_) @import)
-"""
 OCAML_NAMES = {
     "external": ("value_name",),
     "method_definition": ("method_name",),
@@ -322,18 +268,6 @@ def _ocaml_doc(node: Node, source: bytes) -> Doc:
 
 # F# ---------------------------------------------------------------------------------------------------------------
 
-FSHARP = """
-(declaration_expression (function_or_value_defn)) @function
-(declaration_expression (function_or_value_defn (value_declaration_left))) @constant
-(method_or_prop_defn) @function
-(type_definition (union_type_defn) @enum)
-(type_definition (type_abbrev_defn) @type)
-(type_definition (_) @class)
-(exception_definition) @type
-(module_defn) @class
-(application_expression . (long_identifier_or_op) @call)
-(import_decl (long_identifier) @import)
-"""
 FSHARP_NAME = re.compile(
     r"(?:\[<.*?>\]\s*)*(?:and|let|exception|rec|inline|private|internal|public|mutable|static|member|override|default|abstract|type"
     r"|module|val|new|\s)*((?:``[^`]+``|\w+)(?:\.(?:``[^`]+``|\w+))*)", re.DOTALL
@@ -391,13 +325,6 @@ def _fsharp_name(node: Node) -> str:
 
 # Erlang -----------------------------------------------------------------------------------------------------------
 
-ERLANG = """
-(fun_decl) @function
-(record_decl) @class
-[(type_alias) (opaque) (callback)] @type
-(pp_define) @constant
-(call expr: [(atom) (remote)] @call)
-"""
 ERLANG_NAMES = {
     "fun_decl": ("clause", "name"),
     "type_alias": ("name", "name"),
@@ -434,20 +361,12 @@ def _erlang_arity(node: Node) -> str:
 
 # Gleam ------------------------------------------------------------------------------------------------------------
 
-GLEAM = """
-(function) @function
-(type_definition) @enum
-(type_alias) @type
-(constant) @constant
-(function_call function: [(identifier) (field_access)] @call)
-"""
 GLEAM_NAMES = {"type_definition": ("type_name", "name"), "type_alias": ("type_name", "name")}
 
 GRAMMARS = (
-    Grammar(name="gleam", query=GLEAM, names=GLEAM_NAMES, comments=Comments(attribute=re.compile(rb"@\w"))),
+    Grammar(name="gleam", names=GLEAM_NAMES, comments=Comments(attribute=re.compile(rb"@\w"))),
     Grammar(
         name="ocaml",
-        query=OCAML,
         name_of=_ocaml_name,
         functions_of=_ocaml_functions,
         constants_of=_ocaml_constants,
@@ -458,14 +377,12 @@ GRAMMARS = (
     Grammar(
         name="ocaml",
         pack="ocaml_interface",
-        query=OCAML_INTERFACE,
         name_of=_ocaml_name,
         doc_of=_ocaml_doc,
         comments=OCAML_COMMENTS,
     ),
     Grammar(
         name="fsharp",
-        query=FSHARP,
         name_of=_fsharp_name,
         functions_of=_fsharp_functions,
         constants_of=_fsharp_constants,
@@ -475,7 +392,6 @@ GRAMMARS = (
     ),
     Grammar(
         name="erlang",
-        query=ERLANG,
         names=ERLANG_NAMES,
         doc_of=_erlang_doc,
         comments=ERLANG_COMMENTS,
@@ -484,7 +400,6 @@ GRAMMARS = (
     ),
     Grammar(
         name="elixir",
-        query=ELIXIR,
         name_of=_elixir_name,
         constants_of=_elixir_constants,
         scope_of=implementation,
@@ -498,7 +413,6 @@ GRAMMARS = (
     ),
     Grammar(
         name="haskell",
-        query=HASKELL,
         name_of=_haskell_name,
         scope_of=implementation,
         body_of=_haskell_body,

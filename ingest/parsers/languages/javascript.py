@@ -14,48 +14,6 @@ from treeline.ingest.parsers.grammar import FILE_NAME, MIN_PART, Grammar, blank_
 from treeline.ingest.parsers.names import ARGUMENT, MAX_ARGUMENT, MAX_TARGET, UNKNOWN, dotted_name
 from treeline.ingest.parsers.types import element_of, return_type, type_of, value_of
 
-QUERY = """
-[(function_declaration) (generator_function_declaration) (method_definition)] @function
-[(function_expression name: (_)) (generator_function name: (_))] @function
-(variable_declarator value: [(function_expression) (generator_function) (arrow_function)]) @function
-(assignment_expression right: [(function_expression) (generator_function) (arrow_function)]) @function
-(pair value: [(function_expression) (generator_function) (arrow_function)]) @function
-(export_statement value: [(function_expression) (arrow_function)]) @function
-(program (lexical_declaration (variable_declarator value: (call_expression)) @function))
-(program (export_statement (lexical_declaration (variable_declarator value: (call_expression)) @function)))
-(program (lexical_declaration (variable_declarator) @constant))
-(program (variable_declaration (variable_declarator) @constant))
-(program (export_statement (lexical_declaration (variable_declarator) @constant)))
-(program (export_statement (variable_declaration (variable_declarator) @constant)))
-(program (expression_statement (assignment_expression left: (member_expression)) @constant))
-(call_expression arguments: (arguments [(function_expression) (arrow_function)])) @function
-(new_expression arguments: (arguments [(function_expression) (arrow_function)])) @function
-((call_expression function: (member_expression property: (_) @_define) arguments: (arguments (object))) @function
-  (#eq? @_define "defineProperty"))
-(class_declaration) @class
-(class name: (_)) @class
-(call_expression function: [(identifier) (member_expression)] @call)
-(new_expression constructor: [(identifier) (member_expression)] @call)
-(jsx_opening_element name: [(identifier) (member_expression)] @uses)
-(jsx_self_closing_element name: [(identifier) (member_expression)] @uses)
-(arguments [(identifier) (member_expression)] @uses)
-[(variable_declarator) (assignment_expression) (for_in_statement)] @bind
-(arrow_function parameter: (identifier) @local)
-(object_pattern (shorthand_property_identifier_pattern) @local)
-(array_pattern (identifier) @local)
-(rest_pattern (identifier) @local)
-(catch_clause parameter: (identifier) @local)
-(import_statement) @import
-(export_statement source: (string)) @import
-((variable_declarator value: (call_expression function: (identifier) @_require)) @import (#eq? @_require "require"))
-"""
-ONLY_JAVASCRIPT = """
-(field_definition value: [(function_expression) (arrow_function)]) @function
-(class_heritage [(identifier) (member_expression)] @extends)
-(field_definition) @bind
-(formal_parameters (identifier) @local)
-(formal_parameters (assignment_pattern left: (identifier) @local))
-"""
 COMMENTS = Comments(attribute=re.compile(rb"@\w"))
 # A line above a function that names it: `exports.f =`, `const f =`.
 NAMES_ONLY = re.compile(rb"[^=\n]+=[ \t\r]*\n")
@@ -278,7 +236,6 @@ def _require_calls(declarator: Node) -> list[Import]:
 
 JAVASCRIPT = Grammar(
     name="javascript",
-    query=QUERY + ONLY_JAVASCRIPT,
     functions_of=functions_of,
     constants_of=constants_of,
     comments=COMMENTS,
@@ -290,32 +247,7 @@ JAVASCRIPT = Grammar(
     wrap=(b"(", b"\n)"),
 )
 
-TYPES = """
-(public_field_definition value: [(function_expression) (arrow_function)]) @function
-[(method_signature) (abstract_method_signature) (function_signature)] @signature
-(abstract_class_declaration) @class
-(enum_declaration) @enum
-(internal_module name: (identifier)) @scope
-(type_alias_declaration) @type
-(program (ambient_declaration (lexical_declaration (variable_declarator) @constant)))
-(program (export_statement (ambient_declaration (lexical_declaration (variable_declarator) @constant))))
-(interface_declaration) @interface
-(class_heritage (extends_clause value: [(identifier) (member_expression)] @extends))
-(class_heritage (implements_clause [(type_identifier) (nested_type_identifier)] @implements))
-(class_heritage (implements_clause (generic_type name: [(type_identifier) (nested_type_identifier)] @implements)))
-(extends_type_clause [(type_identifier) (nested_type_identifier)] @extends)
-(extends_type_clause (generic_type name: [(type_identifier) (nested_type_identifier)] @extends))
-(type_annotation (type_identifier) @uses)
-(type_arguments (type_identifier) @uses)
-(generic_type name: (type_identifier) @uses)
-(array_type (type_identifier) @uses)
-(union_type (type_identifier) @uses)
-[(required_parameter) (optional_parameter) (public_field_definition) (property_signature)] @bind
-"""
 
-
-JSX = ("(jsx_opening_element", "(jsx_self_closing_element")
-WITHOUT_JSX = "\n".join(line for line in QUERY.splitlines() if not line.startswith(JSX))
 # What the grammar cannot read yet, blanked before parsing: variance annotations and `export type * as`.
 VARIANCE = re.compile(rb"(?<=[<,\n])([ \t]*)((?:in|out)(?:[ \t]+out)?)(?=\s+[A-Z]\w*\s*(?:[,>=]|extends))")
 TYPE_STAR = re.compile(rb"(?<=export )type(?= +\*)")
@@ -326,9 +258,7 @@ def repair(source: bytes) -> bytes:
     return VARIANCE.sub(blank_second, source)
 
 
-def _typescript(pack: str, query: str) -> Grammar:
-    return replace(JAVASCRIPT, name="typescript", pack=pack, query=query + TYPES, repair=repair)
-
+TYPESCRIPT = replace(JAVASCRIPT, name="typescript", pack="typescript", repair=repair)
 
 # Vue, Svelte and Astro: the scripts of a component; its markup is top-level code.
 SCRIPT, SCRIPT_END = re.compile(rb"<script\b[^<>]{0,500}>|\A---\r?\n"), re.compile(rb"</script>|\n---")
@@ -344,13 +274,9 @@ def only_scripts(source: bytes) -> bytes:
     return repair(b"".join((*pieces, NOT_NEWLINE.sub(b" ", source[at:]))))
 
 
-def _component(name: str) -> Grammar:
-    return replace(_typescript("typescript", WITHOUT_JSX), name=name, repair=only_scripts)
-
-
 GRAMMARS = (
-    *map(_component, ("vue", "svelte", "astro")),
+    *(replace(TYPESCRIPT, name=name, repair=only_scripts) for name in ("vue", "svelte", "astro")),
     JAVASCRIPT,
-    _typescript("typescript", WITHOUT_JSX),
-    _typescript("tsx", QUERY),
+    TYPESCRIPT,
+    replace(TYPESCRIPT, pack="tsx"),
 )

@@ -10,16 +10,6 @@ from tree_sitter import Node
 from treeline.ingest.parsers.comments import Comments, Doc, comment_above, leading_comment
 from treeline.ingest.parsers.grammar import Grammar, nth, text_of
 
-CLOJURE = """
-((list_lit . value: (sym_lit) @_def) @function
-  (#match? @_def "^([a-z.]+/)?(>?defn-?|defmacro|defmulti|defmethod|deftest|defspec|definline|reg-[a-z-]+)$"))
-((list_lit . value: (sym_lit) @_def) @class (#match? @_def "^(defrecord|deftype|definterface|extend-type)$"))
-((list_lit . value: (sym_lit) @_def) @interface (#match? @_def "^([a-z.]+/)?defprotocol$"))
-(source (list_lit . value: (sym_lit) @_def) @constant (#match? @_def "^([a-z.]+/)?def(once)?$"))
-(source (list_lit . value: (sym_lit) @_def) @function
-  (#match? @_def "^([a-z.]+/)?def(?!(once|protocol|record|type|interface|ault)$)[a-z-]+$"))
-(list_lit . value: (sym_lit) @call)
-"""
 LISP = re.compile(
     r"\(\s*[^\s()]+\s+(?:\^(?:\{[^}]*\}|\S+)\s+)*['#]*\(?\s*(?:setf\s+)?\(?([^\s()\[\]\"']+)(?:\s+(:\S+)(?=\s*[\[(]))?"
 )
@@ -128,44 +118,15 @@ def _first_line(node: Node) -> int:
 
 
 SEMICOLONS = Comments((b";",), None, re.compile(rb";;;###autoload"))
-EMACS = """
-[(function_definition) (macro_definition)] @function
-((list . (symbol) @_def) @function
-  (#match? @_def "^(cl-def(un|macro|method|generic|subst)|defsubst|ert-deftest|transient-define-.*|define-.*-mode)$"))
-((list . (symbol) @_def) @class (#match? @_def "^(cl-defstruct|defclass)$"))
-(special_form "defvar") @constant
-(special_form "defconst") @constant
-((list . (symbol) @_def) @constant
-  (#match? @_def "^(defcustom|defgroup|defface|defalias|defvar-.*|define-error|use-package)$"))
-(list . (symbol) @call)
-"""
-COMMON_LISP = """
-(defun) @function
-((list_lit . value: (sym_lit) @_def) @class (#match? @_def "^(defclass|defstruct|define-condition|defpackage)$"))
-((list_lit . value: (sym_lit) @_def) @constant (#match? @_def "^(defvar|defparameter|defconstant|defglobal)$"))
-((list_lit . value: (sym_lit) @_def) @type (#eq? @_def "deftype"))
-(source (list_lit . value: (sym_lit) @_def . value: [(sym_lit) (list_lit)]) @function
-  (#match? @_def "^(def(test|setf|[a-z]+-test)|define-(?!condition).*|test)$"))
-(list_lit . value: (sym_lit) @call)
-"""
-SCHEME = """
-((list . (symbol) @_def) @function
-  (#match? @_def "^(define[*]?|define-(public|syntax|syntax-rule|macro|method|values|inlinable)|define/.*)$"))
-((list . (symbol) @_def) @class (#match? @_def "^(define-record-type|struct|define-struct|define-class)$"))
-(program (list . (symbol) @_def) @constant (#any-of? @_def "define" "define-type"))
-((list . (symbol) @_def) @scope (#eq? @_def "module+"))
-(list . (symbol) @call)
-"""
 
 
-def _lisp(name: str, query: str) -> Grammar:
-    is_scheme = query is SCHEME
+def _lisp(name: str) -> Grammar:
+    is_scheme = name in ("scheme", "racket")
     return Grammar(
         name=name,
-        query=query,
         name_of=_lisp_name,
         doc_of=_lisp_doc,
-        file_doc_of=_clojure_file_doc if query is CLOJURE else None,
+        file_doc_of=_clojure_file_doc if name == "clojure" else None,
         functions_of=_scheme_functions if is_scheme else None,
         constants_of=_scheme_constants if is_scheme else None,
         body_of=_first_line,
@@ -173,10 +134,4 @@ def _lisp(name: str, query: str) -> Grammar:
     )
 
 
-GRAMMARS = (
-    _lisp("clojure", CLOJURE),
-    _lisp("elisp", EMACS),
-    _lisp("commonlisp", COMMON_LISP),
-    _lisp("scheme", SCHEME),
-    _lisp("racket", SCHEME),
-)
+GRAMMARS = tuple(map(_lisp, ("clojure", "elisp", "commonlisp", "scheme", "racket")))

@@ -29,32 +29,6 @@ ATTRIBUTES = Comments(attribute=re.compile(rb"[@\[]"))
 
 # C# ---------------------------------------------------------------------------------------------------------------
 
-CSHARP = """
-(method_declaration body: (_)) @function
-(method_declaration !body) @signature
-[(constructor_declaration) (destructor_declaration) (operator_declaration) (conversion_operator_declaration)] @function
-(indexer_declaration) @function
-(property_declaration accessors: (accessor_list (accessor_declaration body: (_)))) @function
-(property_declaration value: (arrow_expression_clause)) @function
-(global_statement (local_function_statement) @function)
-[(class_declaration) (struct_declaration) (record_declaration)] @class
-(interface_declaration) @interface
-(enum_declaration) @enum
-(delegate_declaration) @type
-((field_declaration (modifier) @_const) @constant (#any-of? @_const "const" "static"))
-(invocation_expression function: [(identifier) (member_access_expression)] @call)
-(invocation_expression function: (generic_name (identifier) @call))
-(object_creation_expression type: [(identifier) (qualified_name)] @made)
-(object_creation_expression type: (generic_name (identifier) @made))
-(base_list [(identifier) (qualified_name)] @extends)
-(base_list (generic_name (identifier) @extends))
-(parameter type: (identifier) @uses)
-(invocation_expression function: (conditional_access_expression) @call)
-[(parameter) (variable_declaration) (property_declaration) (foreach_statement)] @bind
-[(declaration_pattern) (declaration_expression) (catch_declaration)] @bind
-(implicit_parameter) @local
-(using_directive) @import
-"""
 XML_TAG = re.compile(r"<(?:see|paramref|typeparamref|seealso)\s+\w+=\"([^\"]*)\"\s*/?>|</?[A-Za-z][^<>]*>")
 
 
@@ -140,27 +114,6 @@ def _csharp_imports(directive: Node) -> list[Import]:
 
 # Kotlin -----------------------------------------------------------------------------------------------------------
 
-KOTLIN = """
-(function_declaration) @function
-(secondary_constructor) @function
-(class_declaration "interface") @interface
-(class_declaration "enum") @enum
-[(class_declaration) (object_declaration)] @class
-(type_alias) @type
-(source_file (property_declaration) @constant)
-(object_declaration (class_body (property_declaration) @constant))
-(companion_object (class_body (property_declaration) @constant))
-(class_body (property_declaration (getter)) @function)
-(call_expression . (simple_identifier) @call)
-(call_expression . (navigation_expression) @call)
-(delegation_specifier (constructor_invocation (user_type . (type_identifier) @extends)))
-(delegation_specifier (user_type . (type_identifier) @implements))
-(user_type . (type_identifier) @uses)
-[(parameter) (class_parameter) (property_declaration) (for_statement)] @bind
-(lambda_parameters (variable_declaration (simple_identifier) @local))
-(lambda_literal) @bind
-(import_header) @import
-"""
 KOTLIN_NAMES = {
     "function_declaration": ("simple_identifier",),
     "class_declaration": ("type_identifier",),
@@ -235,29 +188,6 @@ GUARD = re.compile(rb"(\bis\s+[\w.<>*?]+\s+)(if\b[^{}\n]*?)(?=->)")
 
 # Scala ------------------------------------------------------------------------------------------------------------
 
-SCALA = """
-(function_definition) @function
-(function_declaration) @signature
-((call_expression function: (call_expression function: (identifier) @_test arguments: (arguments . (string)))
-  arguments: (block)) @function (#any-of? @_test "test" "it" "describe" "property" "scenario"))
-(infix_expression left: [(string) (infix_expression)] operator: (identifier) @_in right: (block)
-  (#eq? @_in "in")) @function
-[(class_definition) (object_definition) (package_object)] @class
-(given_definition) @class
-(extension_definition) @scope
-(trait_definition) @interface
-(enum_definition) @enum
-(type_definition) @type
-[(val_definition) (var_definition)] @constant
-(call_expression function: [(identifier) (field_expression)] @call)
-(call_expression function: (generic_function function: [(identifier) (field_expression)] @call))
-(instance_expression (type_identifier) @call)
-(extends_clause type: (type_identifier) @extends)
-(extends_clause type: (generic_type type: (type_identifier) @extends))
-(parameter name: (identifier) @local)
-(import_declaration) @import
-"""
-
 
 STRING = re.compile(r'"([^"]*)"')
 
@@ -298,23 +228,6 @@ def _scala_imports(statement: Node) -> list[Import]:
 
 # Dart -------------------------------------------------------------------------------------------------------------
 
-DART = """
-(program [(function_signature) (getter_signature) (setter_signature)] @function)
-(method_signature) @function
-(declaration [(function_signature) (constructor_signature) (constant_constructor_signature)]) @signature
-(declaration [(redirecting_factory_constructor_signature) (getter_signature)]) @signature
-(class_definition) @class
-[(mixin_declaration) (extension_declaration) (extension_type_declaration)] @class
-(enum_declaration) @enum
-(type_alias) @type
-(program (static_final_declaration_list (static_final_declaration) @constant))
-(program (initialized_identifier_list (initialized_identifier) @constant))
-(class_body (declaration (static_final_declaration_list (static_final_declaration) @constant)))
-[(superclass (type_identifier) @extends) (mixin_application (type_identifier) @extends)]
-[(mixins (type_identifier) @extends) (mixin_declaration (type_identifier) @extends)]
-(interfaces (type_identifier) @implements)
-[(library_import) (library_export) (part_directive) (part_of_directive)] @import
-"""
 DART_NAMES = {
     "mixin_declaration": ("identifier",),
     "static_final_declaration": ("identifier",),
@@ -371,7 +284,6 @@ def _dart_imports(statement: Node) -> list[Import]:
 GRAMMARS = (
     Grammar(
         name="dart",
-        query=DART,
         name_of=_dart_name,
         end_of=_dart_end,
         body_of=_dart_body,
@@ -380,7 +292,6 @@ GRAMMARS = (
     ),
     Grammar(
         name="csharp",
-        query=CSHARP,
         name_of=_csharp_name,
         doc_of=_csharp_doc,
         body_of=body_at("body", "accessors", "value"),
@@ -393,7 +304,6 @@ GRAMMARS = (
     ),
     Grammar(
         name="kotlin",
-        query=KOTLIN,
         name_of=_kotlin_name,
         owner_of=_kotlin_owner,
         body_of=body_at("function_body", "class_body", "enum_class_body", "getter"),
@@ -405,7 +315,6 @@ GRAMMARS = (
     ),
     Grammar(
         name="scala",
-        query=SCALA,
         name_of=_scala_name,
         imports_of=_scala_imports,
         comments=ATTRIBUTES,

@@ -15,41 +15,6 @@ from treeline.ingest.parsers.comments import HASHES, NO_DOC, Doc, comment_above
 from treeline.ingest.parsers.grammar import Grammar, nth, text_of
 from treeline.ingest.parsers.types import element_of, return_type, type_of, value_of
 
-QUERY = """
-(function_definition) @function
-(class_definition) @class
-(module (assignment left: (identifier)) @constant)
-(module (if_statement (block (assignment left: (identifier)) @constant)))
-(module (try_statement (block (assignment left: (identifier)) @constant)))
-(class_definition body: (block (assignment left: (identifier) @_upper) @constant)
-  (#match? @_upper "^_*[A-Z][A-Z0-9_]*$"))
-(type_alias_statement) @type
-(class_definition superclasses: (argument_list [(identifier) (attribute)] @extends))
-(class_definition superclasses: (argument_list (subscript value: [(identifier) (attribute)] @extends)))
-(call function: [(identifier) (attribute)] @call)
-(type [(identifier) (attribute)] @uses)
-(type (generic_type (identifier) @uses))
-(type (subscript value: [(identifier) (attribute)] @uses))
-(type (binary_operator [(identifier) (attribute)] @uses))
-(decorator [(identifier) (attribute)] @uses)
-(except_clause [(identifier) (attribute)] @uses)
-(except_clause (as_pattern . [(identifier) (attribute)] @uses))
-(except_clause (tuple [(identifier) (attribute)] @uses))
-(raise_statement [(identifier) (attribute)] @uses)
-(argument_list [(identifier) (attribute)] @uses)
-(keyword_argument value: [(identifier) (attribute)] @uses)
-(parameters (identifier) @local)
-(default_parameter name: (identifier) @local)
-[(typed_parameter) (typed_default_parameter) (assignment) (for_statement) (for_in_clause) (named_expression)] @bind
-(list_splat_pattern (identifier) @local)
-(dictionary_splat_pattern (identifier) @local)
-(lambda_parameters (identifier) @local)
-(case_pattern (dotted_name . (identifier) @local .))
-(as_pattern_target (identifier) @local)
-(import_statement) @import
-(import_from_statement) @import
-"""
-
 BLOCKS = frozenset(
     """block function_definition class_definition decorated_definition if_statement elif_clause else_clause
     for_statement while_statement try_statement except_clause except_group_clause finally_clause with_statement
@@ -162,7 +127,6 @@ def imports_of(statement: Node) -> list[Import]:
 GRAMMARS = (
     Grammar(
         name="python",
-        query=QUERY,
         encoding_of=encoding_of,
         names={"assignment": ("left",), "type_alias_statement": ("left",)},
         doc_of=doc_of,

@@ -10,49 +10,13 @@ from treeline.ingest.parsers.comments import Comments, Doc, above_signature, com
 from treeline.ingest.parsers.grammar import Grammar, child_of, nth, text_of
 
 HASH_LINES = Comments((b"#",), (b"/*", b"*/"))
-PROTO = """
-[(message) (service)] @class
-(enum) @enum
-(rpc) @function
-(import) @import
-"""
 PROTO_NAMES = {
     "message": ("message_name",),
     "service": ("service_name",),
     "enum": ("enum_name",),
     "rpc": ("rpc_name",),
 }
-GRAPHQL = """
-[(object_type_definition) (input_object_type_definition) (object_type_extension)] @class
-(interface_type_definition) @interface
-(enum_type_definition) @enum
-[(union_type_definition) (scalar_type_definition) (directive_definition)] @type
-[(operation_definition) (fragment_definition)] @function
-"""
 GRAPHQL_DOC = re.compile(r'\s*(?:"""(.*?)"""|"([^"\n]*)")', re.DOTALL)
-HCL = "(config_file (body (block) @class))"
-SOLIDITY = """
-[(function_definition) (constructor_definition) (modifier_definition) (fallback_receive_definition)] @function
-[(contract_declaration) (library_declaration) (struct_declaration)] @class
-(interface_declaration) @interface
-(enum_declaration) @enum
-[(event_definition) (error_declaration) (user_defined_type_definition)] @type
-[(state_variable_declaration) (constant_variable_declaration)] @constant
-(inheritance_specifier ancestor: (user_defined_type) @extends)
-(import_directive) @import
-"""
-THRIFT = """
-[(struct_definition) (service_definition) (exception_definition) (union_definition)] @class
-(enum_definition) @enum
-(typedef_definition) @type
-(const_definition) @constant
-"""
-NIX = "(binding expression: (function_expression)) @function"
-ELM = """
-(file [(value_declaration) (port_annotation)] @function)
-(type_declaration) @enum
-(type_alias_declaration) @type
-"""
 
 
 def _graphql_name(node: Node) -> str:
@@ -105,11 +69,11 @@ def _elm_doc(node: Node, source: bytes) -> Doc:
 
 ELM_COMMENTS = Comments((b"--",), (b"{-", b"-}"))
 GRAMMARS = (
-    Grammar(name="proto", query=PROTO, names=PROTO_NAMES),
-    Grammar(name="graphql", query=GRAPHQL, name_of=_graphql_name, doc_of=_graphql_doc, comments=HASH_LINES),
-    Grammar(name="hcl", query=HCL, name_of=_hcl_name, comments=Comments((b"#", b"//"), (b"/*", b"*/"))),
-    Grammar(name="solidity", query=SOLIDITY, name_of=_solidity_name),
-    Grammar(name="thrift", query=THRIFT, name_of=_thrift_name, comments=Comments((b"//", b"#"), (b"/*", b"*/"))),
-    Grammar(name="nix", query=NIX, names={"binding": ("attrpath",)}, comments=HASH_LINES),
-    Grammar(name="elm", query=ELM, name_of=_elm_name, doc_of=_elm_doc, comments=ELM_COMMENTS),
+    Grammar(name="proto", names=PROTO_NAMES),
+    Grammar(name="graphql", name_of=_graphql_name, doc_of=_graphql_doc, comments=HASH_LINES),
+    Grammar(name="hcl", name_of=_hcl_name, comments=Comments((b"#", b"//"), (b"/*", b"*/"))),
+    Grammar(name="solidity", name_of=_solidity_name),
+    Grammar(name="thrift", name_of=_thrift_name, comments=Comments((b"//", b"#"), (b"/*", b"*/"))),
+    Grammar(name="nix", names={"binding": ("attrpath",)}, comments=HASH_LINES),
+    Grammar(name="elm", name_of=_elm_name, doc_of=_elm_doc, comments=ELM_COMMENTS),
 )

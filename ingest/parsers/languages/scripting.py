@@ -16,21 +16,6 @@ HASH_LINES = Comments((b"#",), None)
 
 # Lua --------------------------------------------------------------------------------------------------------------
 
-LUA = """
-(function_declaration) @function
-(assignment_statement (expression_list value: (function_definition))) @function
-(field name: (_) value: (function_definition)) @function
-((function_call name: (identifier) @_test arguments: (arguments . (string) (function_definition))) @function
-  (#any-of? @_test "it" "test"))
-((function_call name: (identifier) @_group arguments: (arguments . (string) (function_definition))) @scope
-  (#any-of? @_group "describe" "context"))
-(chunk (variable_declaration (assignment_statement) @constant))
-(chunk (assignment_statement) @constant)
-(function_call name: [(identifier) (dot_index_expression) (method_index_expression)] @call)
-(parameters name: (identifier) @local)
-((function_call name: (identifier) @_require) @import (#eq? @_require "require"))
-"""
-
 
 def _lua_name(node: Node) -> str:
     if node.type == "function_call":
@@ -58,13 +43,6 @@ def _lua_imports(call: Node) -> list[Import]:
 
 # Bash -------------------------------------------------------------------------------------------------------------
 
-BASH = """
-(function_definition) @function
-(program (variable_assignment) @constant)
-(program (declaration_command (variable_assignment) @constant))
-(command name: (command_name (word) @call))
-((command name: (command_name) @_source argument: (word) @import) (#any-of? @_source "source" "."))
-"""
 
 # `@test "adds one" {` of Bats, as a function.
 BATS = re.compile(rb"^@test[ \t]+([\"'])([^\n]{1,200})\1(?=[ \t]*\{)", re.MULTILINE)
@@ -81,19 +59,6 @@ def _bats(match: re.Match[bytes]) -> bytes:
 
 # R ----------------------------------------------------------------------------------------------------------------
 
-R = """
-(binary_operator lhs: [(identifier) (string) (extract_operator)] rhs: (function_definition)) @function
-(argument name: (identifier) value: (function_definition)) @function
-((call function: [(identifier) (namespace_operator)] @_class) @class
-  (#any-of? @_class "setClass" "setRefClass" "R6Class" "R6::R6Class" "new_class" "ggproto"))
-((call function: (identifier) @_method) @function
-  (#any-of? @_method "setGeneric" "setMethod" "setReplaceMethod" "setValidity" "new_generic"))
-((call function: (identifier) @_test arguments: (arguments . argument: (argument value: (string)))) @function
-  (#any-of? @_test "test_that" "it"))
-(program (binary_operator lhs: (identifier)) @constant)
-(call function: [(identifier) (namespace_operator)] @call)
-((call function: (identifier) @_library) @import (#any-of? @_library "library" "require" "source"))
-"""
 ROXYGEN = Comments((b"#'", b"#"), None)
 ASSIGNS = frozenset({"<-", "=", "<<-"})
 
@@ -147,22 +112,6 @@ def _first_argument(call: Node) -> list[Import]:
 
 # Julia ------------------------------------------------------------------------------------------------------------
 
-JULIA = """
-[(function_definition) (macro_definition)] @function
-(assignment . (call_expression)) @function
-(assignment . (where_expression (call_expression))) @function
-(assignment . (binary_expression (operator))) @function
-((macrocall_expression (macro_identifier) @_test (macro_argument_list . (string_literal))) @function
-  (#eq? @_test "@testset"))
-[(struct_definition) (abstract_definition) (primitive_definition)] @class
-((macrocall_expression (macro_identifier) @_enum) @enum (#eq? @_enum "@enum"))
-(module_definition (block (const_statement) @constant))
-(source_file (const_statement) @constant)
-(source_file (assignment . (identifier)) @constant)
-(module_definition (block (assignment . (identifier)) @constant))
-(call_expression . [(identifier) (field_expression)] @call)
-[(using_statement) (import_statement)] @import
-"""
 JULIA_NAME = re.compile(r"(?:function|macro|struct|mutable\s+struct|abstract\s+type|primitive\s+type|const|global)\s+")
 
 
@@ -199,15 +148,6 @@ def _julia_doc(node: Node, source: bytes) -> Doc:
 
 # PowerShell and Vim script ----------------------------------------------------------------------------------------
 
-POWERSHELL = """
-(function_statement) @function
-(class_method_definition) @function
-(class_statement) @class
-(enum_statement) @enum
-(command command_name: (command_name) @call)
-((command command_name: (command_name) @_group) @scope (#any-of? @_group "Describe" "Context"))
-((command command_name: (command_name) @_test) @function (#eq? @_test "It"))
-"""
 POWERSHELL_NAMES = {
     "function_statement": ("function_name",),
     "class_method_definition": ("simple_name",),
@@ -237,14 +177,6 @@ def _powershell_doc(node: Node, source: bytes) -> Doc:
     return Doc("\n".join(filter(None, lines)), above=doc.above)
 
 
-VIM = """
-(function_definition) @function
-(script_file (let_statement) @constant)
-(command_statement) @constant
-(call_expression function: [(identifier) (scoped_identifier)] @call)
-"""
-
-
 def _vim_name(node: Node) -> str:
     if node.type == "let_statement":
         return text_of(nth(node, 0))
@@ -254,11 +186,6 @@ def _vim_name(node: Node) -> str:
 
 # MATLAB and Tcl ---------------------------------------------------------------------------------------------------
 
-MATLAB = """
-(function_definition) @function
-(class_definition) @class
-(function_call name: (identifier) @call)
-"""
 PERCENTS = Comments((b"%",), None)
 
 
@@ -275,14 +202,6 @@ def _matlab_body(node: Node) -> int:
     return next((child.start_byte for child in node.named_children if child.type in ("comment", "block")), 0)
 
 
-TCL = """
-(procedure) @function
-(namespace) @scope
-((command name: (simple_word) @_method) @function
-  (#any-of? @_method "method" "constructor" "destructor" "typemethod" "oo::define"))
-((command name: (simple_word) @_class) @class (#any-of? @_class "oo::class" "itcl::class" "snit::type"))
-(command name: (simple_word) @call)
-"""
 TCL_NAME = re.compile(r"(?:constructor|destructor)\b|\S+\s+(?:eval\s+|create\s+)?([^\s{}]+)")
 
 
@@ -296,15 +215,13 @@ def _tcl_name(node: Node) -> str:
 GRAMMARS = (
     Grammar(
         name="matlab",
-        query=MATLAB,
         doc_of=_matlab_doc,
         body_of=_matlab_body,
         comments=PERCENTS,
     ),
-    Grammar(name="tcl", query=TCL, name_of=_tcl_name, comments=HASH_LINES),
+    Grammar(name="tcl", name_of=_tcl_name, comments=HASH_LINES),
     Grammar(
         name="lua",
-        query=LUA,
         name_of=_lua_name,
         constants_of=_lua_constants,
         imports_of=_lua_imports,
@@ -313,29 +230,24 @@ GRAMMARS = (
     ),
     Grammar(
         name="bash",
-        query=BASH,
         repair=_bash_repair,
         comments=HASH_LINES,
         imports_of=lambda word: [Import(re.sub(r"^.*/", "./", text_of(word)), "", "")],
     ),
     Grammar(
         name="r",
-        query=R,
         name_of=_r_name,
         constants_of=_r_constants,
         body_of=_r_body,
         imports_of=_first_argument,
         comments=ROXYGEN,
     ),
-    Grammar(
-        name="julia", query=JULIA, name_of=_julia_name, doc_of=_julia_doc, comments=Comments((b"#",), (b"#=", b"=#"))
-    ),
+    Grammar(name="julia", name_of=_julia_name, doc_of=_julia_doc, comments=Comments((b"#",), (b"#=", b"=#"))),
     Grammar(
         name="powershell",
-        query=POWERSHELL,
         name_of=_powershell_name,
         doc_of=_powershell_doc,
         comments=POWERSHELL_COMMENTS,
     ),
-    Grammar(name="vim", query=VIM, name_of=_vim_name, comments=Comments((b'"',), None)),
+    Grammar(name="vim", name_of=_vim_name, comments=Comments((b'"',), None)),
 )

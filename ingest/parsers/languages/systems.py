@@ -24,33 +24,6 @@ def plain_type(text: str) -> str:
 
 # Rust ------------------------------------------------------------------------------------------------------------
 
-RUST = """
-[(function_item) (macro_definition)] @function
-(function_signature_item) @signature
-[(struct_item) (union_item)] @class
-(impl_item trait: (_)) @class
-(impl_item !trait) @scope
-((mod_item name: (identifier) @_name) @scope (#match? @_name "^tests?$"))
-(trait_item) @interface
-(enum_item) @enum
-(source_file (type_item) @type)
-(mod_item body: (declaration_list (type_item) @type))
-[(const_item) (static_item)] @constant
-(call_expression function: [(identifier) (scoped_identifier) (field_expression)] @call)
-(call_expression function: (generic_function function: [(identifier) (scoped_identifier) (field_expression)] @call))
-(macro_invocation macro: [(identifier) (scoped_identifier)] @call)
-(impl_item trait: [(type_identifier) (scoped_type_identifier)] @implements)
-(impl_item trait: (generic_type type: [(type_identifier) (scoped_type_identifier)] @implements))
-(trait_bounds [(type_identifier) (scoped_type_identifier)] @uses)
-(struct_expression name: [(type_identifier) (scoped_type_identifier)] @uses)
-(parameter type: (type_identifier) @uses)
-[(parameter) (let_declaration) (field_declaration) (for_expression) (const_item) (static_item)] @bind
-(closure_parameters (identifier) @local)
-(tuple_pattern (identifier) @local)
-(tuple_struct_pattern type: (_) (identifier) @local)
-(struct_pattern (field_pattern name: (shorthand_field_identifier) @local))
-(use_declaration) @import
-"""
 RUST_COMMENTS = Comments(attribute=re.compile(rb"#!?\["))
 USED = re.compile(r"\s*(?:pub(?:\([^)]*\))?\s+)?use\s+|;\s*$")
 
@@ -141,26 +114,6 @@ def _split(text: str) -> Iterator[str]:
 
 # Swift ------------------------------------------------------------------------------------------------------------
 
-SWIFT = """
-[(function_declaration) (init_declaration) (deinit_declaration) (subscript_declaration)] @function
-(macro_declaration) @function
-(protocol_function_declaration) @signature
-(class_declaration declaration_kind: "enum") @enum
-(class_declaration) @class
-(protocol_declaration) @interface
-(typealias_declaration) @type
-(source_file (property_declaration) @constant)
-(class_body (property_declaration (modifiers) @_static) @constant (#match? @_static "static"))
-(class_body (property_declaration computed_value: (_)) @function)
-(enum_class_body (property_declaration computed_value: (_)) @function)
-(call_expression (simple_identifier) @call)
-(call_expression (navigation_expression) @call)
-(inheritance_specifier inherits_from: (user_type (type_identifier) @extends))
-(user_type (type_identifier) @uses)
-(parameter name: (simple_identifier) @local)
-(import_declaration (identifier) @import)
-"""
-
 
 def _swift_name(node: Node) -> str:
     kind = node.type
@@ -195,15 +148,6 @@ def _swift_mend(source: bytes) -> bytes:
 
 # Zig --------------------------------------------------------------------------------------------------------------
 
-ZIG = """
-(Decl (FnProto)) @function
-(Decl (VarDecl) @class)
-(Decl (VarDecl) @constant)
-(TestDecl) @function
-(SuffixExpr variable_type_function: (IDENTIFIER) @call . (FnCallArguments))
-(FieldOrFnCall function_call: (IDENTIFIER) @call)
-"""
-
 
 def _zig_name(node: Node) -> str:
     if node.type == "TestDecl":
@@ -228,23 +172,6 @@ def _zig_constants(node: Node) -> Iterator[tuple[Node, str]]:
 
 
 # Nim and others ----------------------------------------------------------------------------------------------------
-
-NIM = """
-[(proc_declaration) (func_declaration) (method_declaration) (iterator_declaration) (converter_declaration)] @function
-[(template_declaration) (macro_declaration)] @function
-(type_declaration (enum_declaration)) @enum
-(type_declaration (object_declaration)) @class
-(type_declaration (ref_type)) @class
-(type_declaration) @type
-((call function: (identifier) @_test (argument_list . (interpreted_string_literal) (statement_list))) @function
-  (#eq? @_test "test"))
-((call function: (identifier) @_suite (argument_list . (interpreted_string_literal) (statement_list))) @scope
-  (#eq? @_suite "suite"))
-(source_file (const_section (variable_declaration) @constant))
-(source_file (let_section (variable_declaration) @constant))
-(source_file (var_section (variable_declaration) @constant))
-(call function: [(identifier) (dot_expression)] @call)
-"""
 
 
 def _nim_name(node: Node) -> str:
@@ -277,14 +204,6 @@ NIM_BEHIND = re.compile(rb"[ \t]*##[ \t]*([^\n]*)")
 
 
 NIM_COMMENTS = Comments((b"#",), (b"#[", b"]#"))
-D = """
-[(function_declaration) (constructor) (destructor) (unittest_declaration)] @function
-[(manifest_constant) (variable_declaration)] @constant
-[(class_declaration) (struct_declaration) (union_declaration) (template_declaration)] @class
-(interface_declaration) @interface
-(enum_declaration) @enum
-(alias_declaration) @type
-"""
 
 
 def _d_name(node: Node) -> str:
@@ -307,19 +226,6 @@ def _d_constants(node: Node) -> Iterator[tuple[Node, str]]:
         yield node, text_of(child_of(declarator, "identifier"))
 
 
-ODIN = """
-(procedure_declaration) @function
-(struct_declaration) @class
-(enum_declaration) @enum
-(const_declaration) @constant
-"""
-FORTRAN = """
-[(function) (subroutine) (module_procedure)] @function
-[(module) (submodule) (program)] @scope
-(derived_type_definition) @class
-(interface (interface_statement [(name) (operator) (assignment)])) @interface
-((variable_declaration attribute: (type_qualifier) @_parameter) @constant (#match? @_parameter "(?i)^parameter$"))
-"""
 # Fixed form: a comment is marked in the first column, a continued line in the sixth.
 FREE_FORM = re.compile(rb"^(?![cC*!dD#\d])\S", re.MULTILINE)
 FIXED_COMMENT = re.compile(rb"^[cC*dD](?=.)", re.MULTILINE)
@@ -351,30 +257,11 @@ def _fortran_name(node: Node) -> str:
     )
 
 
-PASCAL = """
-(defProc) @function
-(declType (declClass)) @class
-(declType (declIntf)) @interface
-(declType) @type
-(declConst) @constant
-"""
-
-
 def _pascal_name(node: Node) -> str:
     header = node.child_by_field_name("header") if node.type == "defProc" else node
     return text_of(header.child_by_field_name("name")) if header is not None else ""
 
 
-ADA = """
-[(subprogram_body) (expression_function_declaration)] @function
-(subprogram_declaration) @signature
-(package_declaration) @class
-[(package_body) (protected_body)] @scope
-[(entry_body) (task_body)] @function
-[(full_type_declaration) (private_type_declaration)] @class
-(subtype_declaration) @type
-[(exception_declaration) (number_declaration)] @constant
-"""
 ADA_CONCURRENT = re.compile(r"(?:limited\s+)?(?:task|protected|entry)\s+(?:type\s+|body\s+)?(\w+)", re.IGNORECASE)
 
 
@@ -389,14 +276,6 @@ def _ada_name(node: Node) -> str:
 
 # Hardware ---------------------------------------------------------------------------------------------------------
 
-VERILOG = """
-[(module_declaration) (program_declaration) (package_declaration) (class_declaration)] @class
-(interface_declaration) @interface
-[(function_declaration) (task_declaration) (class_method)] @function
-(type_declaration) @type
-[(text_macro_definition) (parameter_declaration) (local_parameter_declaration)] @constant
-(module_instantiation . (simple_identifier) @call)
-"""
 VERILOG_NAMES = {
     "type_declaration": re.compile(r".*?(\w+)\s*(?:\[[^\]]*\]\s*)*;\s*\Z", re.DOTALL),
     "text_macro_definition": re.compile(r"`define\s+(\w+)"),
@@ -416,14 +295,6 @@ def _verilog_name(node: Node) -> str:
     return match[1].replace("::", ".") if match else ""
 
 
-VHDL = """
-[(entity_declaration) (package_declaration) (architecture_body)] @class
-(package_body) @scope
-[(function_body) (procedure_body) (process_statement)] @function
-[(function_declaration) (procedure_declaration)] @signature
-[(full_type_declaration) (subtype_declaration)] @type
-(constant_declaration) @constant
-"""
 OF = " of "
 
 
@@ -435,29 +306,26 @@ def _vhdl_name(node: Node) -> str:
 
 
 GRAMMARS = (
-    Grammar(name="verilog", query=VERILOG, name_of=_verilog_name, comments=Comments(attribute=re.compile(rb"\(\*"))),
+    Grammar(name="verilog", name_of=_verilog_name, comments=Comments(attribute=re.compile(rb"\(\*"))),
     Grammar(
         name="vhdl",
-        query=VHDL,
         name_of=_vhdl_name,
         scope_of=lambda name: name.rpartition(OF)[2],  # an architecture belongs to its entity
         comments=DASHES,
     ),
-    Grammar(name="nim", query=NIM, name_of=_nim_name, doc_of=_nim_doc, comments=NIM_COMMENTS),
+    Grammar(name="nim", name_of=_nim_name, doc_of=_nim_doc, comments=NIM_COMMENTS),
     Grammar(
         name="d",
-        query=D,
         name_of=_d_name,
         constants_of=_d_constants,
         comments=Comments(attribute=re.compile(rb"@\w")),
     ),
-    Grammar(name="odin", query=ODIN, name_of=lambda node: text_of(child_of(node, "identifier"))),
-    Grammar(name="fortran", query=FORTRAN, name_of=_fortran_name, comments=BANG, repair=_fortran_repair),
-    Grammar(name="pascal", query=PASCAL, name_of=_pascal_name, comments=Comments((b"//",), (b"{", b"}"))),
-    Grammar(name="ada", query=ADA, name_of=_ada_name, comments=DASHES),
+    Grammar(name="odin", name_of=lambda node: text_of(child_of(node, "identifier"))),
+    Grammar(name="fortran", name_of=_fortran_name, comments=BANG, repair=_fortran_repair),
+    Grammar(name="pascal", name_of=_pascal_name, comments=Comments((b"//",), (b"{", b"}"))),
+    Grammar(name="ada", name_of=_ada_name, comments=DASHES),
     Grammar(
         name="rust",
-        query=RUST,
         name_of=_rust_name,
         scope_of=implementation,
         comments=RUST_COMMENTS,
@@ -468,7 +336,6 @@ GRAMMARS = (
     ),
     Grammar(
         name="swift",
-        query=SWIFT,
         name_of=_swift_name,
         scope_of=implementation,
         comments=Comments(attribute=re.compile(rb"@\w")),
@@ -478,7 +345,6 @@ GRAMMARS = (
     ),
     Grammar(
         name="zig",
-        query=ZIG,
         name_of=_zig_name,
         constants_of=_zig_constants,
         body_of=_zig_body,

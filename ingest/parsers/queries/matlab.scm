@@ -1,0 +1,3 @@
+(function_definition) @function
+(class_definition) @class
+(function_call name: (identifier) @call)

@@ -1,0 +1,1 @@
+(binding expression: (function_expression)) @function

@@ -1,0 +1,5 @@
+(defProc) @function
+(declType (declClass)) @class
+(declType (declIntf)) @interface
+(declType) @type
+(declConst) @constant

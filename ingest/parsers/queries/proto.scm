@@ -1,0 +1,4 @@
+[(message) (service)] @class
+(enum) @enum
+(rpc) @function
+(import) @import
