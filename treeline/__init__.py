@@ -64,7 +64,6 @@ class Switches(TypedDict, total=False):
     role: str
     partition: str
     expand: bool
-    callees: bool
     as_typed: bool
     feedback: bool
 
