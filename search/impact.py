@@ -2,7 +2,7 @@
 likely has to change as well.
 
 Such a file shares commits with the changed ones, has the words of the change, calls what it changes, or has a changed
-file's name. `treeline eval impact` measures this: one file of a commit is hidden, and looked for.
+file's name. `python -m benchmarks.impact` measures this: one file of a commit is hidden, and looked for.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.impact import command
 from tests.ingest.test_history import commit, git
-from treeline.eval.sets.impact import command
 
 
 def test_the_hidden_file_of_a_commit_is_found_from_those_that_change_with_it(

@@ -60,7 +60,7 @@ def choose(log: Log, most: int) -> dict[str, Hiding]:
     return hidings
 
 
-@click.command("impact")
+@click.command
 @click.argument("repositories", nargs=-1, required=True, metavar="REPOSITORY…", type=click.Path(path_type=Path))
 @click.option("--commits", default=200, show_default=True, metavar="N", help="The last commits of each repository.")
 @click.option("--ablate", is_flag=True, help="Also leave out one kind of evidence at a time.")
@@ -157,3 +157,9 @@ def _constant(paths: Sequence[str]) -> Callable[[Case, int], Ranking]:
         return Ranking([Hit(path, 0.0, Address(case.group, path, "", "", "", "file")) for path in paths[:depth]])
 
     return answer
+
+
+if __name__ == "__main__":
+    from treeline.service.cli import main
+
+    main(command)
