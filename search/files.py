@@ -97,7 +97,7 @@ class Files:
         node = self._node(repo, path, FILE)
         if places is None or node is None:
             return []
-        ids = [places.ids[leaf] for leaf in self._descendants(node) if leaf in places.ids]
+        ids = [places.ids[leaf] for leaf in np.flatnonzero(places.inside([node])).tolist() if leaf in places.ids]
         hits = [
             hit
             for hit in self.searcher.engine.locate(ids)
@@ -163,15 +163,6 @@ class Files:
                 return None
             node = match
         return node
-
-    def _descendants(self, node: int) -> list[int]:
-        places = self.searcher.locations
-        assert places is not None
-        nodes, level = [node], np.array([node])
-        while len(level):
-            level = np.flatnonzero(np.isin(places.tree.parents, level))
-            nodes += level.tolist()
-        return nodes
 
     def _from_tree(self, repo: str, folder: str) -> list[FolderEntry]:
         """The entries of a folder from the tree, for an index that keeps no texts: names only."""

@@ -34,7 +34,7 @@ class Locations:
         """The units of the files that fit best, by line; else those of a folder."""
         files = self._best(list(self._nodes(location, FILE)), location)
         nodes = files or [node for node, path in self._nodes(location, FOLDER) if ends_with(path, location.path)]
-        is_inside = self._inside(nodes)
+        is_inside = self.inside(nodes)
         hits = engine.locate([id_ for id_, node in self.tree.leaves.items() if is_inside[node]], filters)
         hits = [hit for hit in hits if f"{hit.address.repo}/" in location.path] or list(hits)
         return sorted(hits, key=lambda hit: (hit.address.repo, hit.address.path, hit.address.lines or (0, 0)))
@@ -65,7 +65,7 @@ class Locations:
         longest = max((path for _, path in files if ends_with(location.path, path)), key=len, default="")
         return [node for node, path in files if not longest or path == longest]
 
-    def _inside(self, nodes: Sequence[int]) -> NDArray[np.bool_]:
+    def inside(self, nodes: Sequence[int]) -> NDArray[np.bool_]:
         """For every node, whether it is one of these or below one of them."""
         tree = self.tree
         is_inside = np.zeros(len(tree), dtype=np.bool_)
