@@ -34,7 +34,7 @@ class Algorithm1:
         for number, group in enumerate(groups, start=1):
             reasons[group[0]] = f"best of its cluster of {len(group)}; the cluster is number {number} by average score"
         order = [group[0] for group in groups]
-        return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons)
+        return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons if context.explain else ())
 
 
 @frozen
@@ -66,7 +66,7 @@ class Algorithm2:
                 reasons[i] = _reason(count, len(group))
         if self.by_score:
             order.sort()
-        return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons)
+        return arrange(candidates, order, clusters=labels.tolist(), reasons=reasons if context.explain else ())
 
 
 def apportion(sizes: Sequence[int], places: int) -> list[int]:
