@@ -59,8 +59,8 @@ class Needle:
             finders.append(_finder(phrase, cased=cased))
             (literals if cased else folded_literals).extend(_ascii(phrase if cased else phrase.lower()))
         if regex:
-            compiled = compile_pattern(regex, cased=is_cased(regex) and not ignore_case)
-            finders.append(partial(compiled.finditer, timeout=FILE_SECONDS))
+            pattern = compile_pattern(regex, cased=is_cased(regex) and not ignore_case)
+            finders.append(partial(pattern.finditer, timeout=FILE_SECONDS))
             folded_literals += [run for literal in required_literals(regex) for run in _ascii(literal)]
         # The longest first, as few files have it.
         return cls(tuple(finders), *(tuple(sorted(own, key=len, reverse=True)) for own in (literals, folded_literals)))

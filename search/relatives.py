@@ -115,10 +115,10 @@ class Relatives:
     def _neighbours(self, graph: CallGraph, steps: Iterable[Step]) -> list[Neighbour]:
         """The neighbours, with lines from the functions' addresses: all definitions of a name in a file share a node,
         which only has the first one's line."""
-        found = list(_neighbours(graph, steps))
-        hits = self._engine.locate([one.id for one in found if one.id])
+        neighbours = list(_neighbours(graph, steps))
+        hits = self._engine.locate([one.id for one in neighbours if one.id])
         first = {hit.id: lines[0] for hit in hits if (lines := hit.address.lines)}
-        return [replace(one, line=first.get(one.id, one.line)) for one in found]
+        return [replace(one, line=first.get(one.id, one.line)) for one in neighbours]
 
 
 def _neighbours(graph: CallGraph, steps: Iterable[Step]) -> Iterator[Neighbour]:

@@ -106,12 +106,12 @@ def functions_at(searcher: LiveSearcher, location: Location, filters: Filters) -
     known = locations(searcher)
     if known is None:
         return []
-    found = known.units(searcher.engine, location, filters)
+    units = known.units(searcher.engine, location, filters)
     first: dict[tuple[str, str], Hit] = {}
-    for hit in innermost(found, location.line):
+    for hit in innermost(units, location.line):
         first.setdefault((hit.address.repo, hit.address.path), hit)
-    if found and not first:
-        raise InputError(f"nothing is defined at line {location.line} of {found[0].address.path}", _spans(found))
+    if units and not first:
+        raise InputError(f"nothing is defined at line {location.line} of {units[0].address.path}", _spans(units))
     return list(first.values())
 
 

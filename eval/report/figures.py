@@ -18,7 +18,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
     best: frozenset[int] = frozenset()
 
-    def turned(self) -> Table:
+    def transpose(self) -> Table:
         """The same with rows for columns."""
         head, *rows = zip(self.head, *self.rows, strict=True)
         return Table(self.title, head, rows)

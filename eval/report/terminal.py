@@ -28,7 +28,7 @@ def show(document: Document, console: Console) -> None:
 
 def narrow(table: Table) -> Table:
     """The table, or what it is turned round, whichever has fewer columns."""
-    return table.turned() if len(table.rows) + 1 < len(table.head) else table
+    return table.transpose() if len(table.rows) + 1 < len(table.head) else table
 
 
 def _grid(table: Table) -> Grid:

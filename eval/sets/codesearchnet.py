@@ -178,12 +178,14 @@ def measure(case: Case, in_index: Mapping[str, float], hits: Sequence[Hit]) -> d
     }
 
 
-def coverage_of(judged: Mapping[str, Mapping[str, float]], is_indexed: Callable[[str], bool]) -> Coverage:
-    present = {query: {url: value for url, value in urls.items() if is_indexed(url)} for query, urls in judged.items()}
+def coverage_of(by_query: Mapping[str, Mapping[str, float]], is_indexed: Callable[[str], bool]) -> Coverage:
+    present = {
+        query: {url: value for url, value in urls.items() if is_indexed(url)} for query, urls in by_query.items()
+    }
     return Coverage(
-        judged=sum(map(len, judged.values())),
+        judged=sum(map(len, by_query.values())),
         present=sum(map(len, present.values())),
-        queries=len(judged),
+        queries=len(by_query),
         with_answer=sum(any(value > 0 for value in urls.values()) for urls in present.values()),
     )
 

@@ -332,13 +332,15 @@ def with_losses(data: DataSet, questions: Questions, indexed: Collection[tuple[s
     full_paths = {
         one.name: {one.full_path(path) for repo, path in indexed if repo == one.name} for one in questions.repositories
     }
-    lost = [
+    losses = [
         f"not in the index: {question.repository.name} {target.path}"
         for question in questions.rows
         for target in question.targets
         if target.path and target.path not in full_paths[question.repository.name]
     ]
-    return replace(data, facts={**data.facts, NOT_INDEXED: float(len(lost))}, notes=(*data.notes, *dict.fromkeys(lost)))
+    return replace(
+        data, facts={**data.facts, NOT_INDEXED: float(len(losses))}, notes=(*data.notes, *dict.fromkeys(losses))
+    )
 
 
 def by_repository(questions: Questions) -> Mapping[Repository, Questions]:
@@ -346,7 +348,7 @@ def by_repository(questions: Questions) -> Mapping[Repository, Questions]:
     groups: dict[Repository, list[Question]] = defaultdict(list)
     for question in questions.rows:
         groups[question.repository].append(question)
-    return {repository: Questions(asked) for repository, asked in groups.items()}
+    return {repository: Questions(rows) for repository, rows in groups.items()}
 
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -421,9 +423,9 @@ def command(
             for one, part in by_repository(of_set).items()
         ]
         whole = dataset(of_set, level=level)
-        lost = sum(float(part.dataset.facts[NOT_INDEXED]) for part in parts)
+        losses = sum(float(part.dataset.facts[NOT_INDEXED]) for part in parts)
         notes = [note for part in parts for note in part.dataset.notes if note not in whole.notes]
-        facts = {**whole.facts, NOT_INDEXED: lost}
+        facts = {**whole.facts, NOT_INDEXED: losses}
         evaluation = join(parts, replace(whole, facts=facts, notes=(*whole.notes, *notes)))
     baseline = PLAIN.name if ablate or quick else variants[0].name if compare else ""
     finish(summarise(evaluation, baseline, PLAIN.name), output)
