@@ -262,4 +262,4 @@ def test_an_unknown_rule_is_an_error_that_lists_the_rules() -> None:
         reranker("tree without luck")
     assert "file-name" in error.value.hint
     with pytest.raises(InputError, match="no rule 'length'"):
-        reranker("greedy without length")
+        reranker("none without length")
