@@ -18,6 +18,7 @@ from treeline.corpus.errors import IndexOutdated, TreelineError
 from treeline.graph.references import FileFacts, Import, Reference, Symbol, Typing
 
 ARTIFACT = "state"
+CACHE_KB = 32_000  # of a database in a temporary file
 # Raise it when indexed documents change for the same input, so that old indexes are rebuilt.
 VERSION = 4
 
@@ -26,9 +27,11 @@ PackedFacts = tuple[tuple[str, bytes], ...]
 
 
 def open_state(data: bytes) -> sqlite3.Connection:
-    """The database of a generation in memory; empty without data. Raises if it is damaged or of another version."""
-    database = sqlite3.connect(":memory:", isolation_level=None)
+    """The database of a generation in memory. Raises if it is damaged or of another version. Without data it is empty,
+    and in a temporary file when it has grown: that of a large repository is hundreds of megabytes."""
+    database = sqlite3.connect(":memory:" if data else "", isolation_level=None)
     if not data:
+        database.execute(f"PRAGMA cache_size = -{CACHE_KB}")
         return database
     try:
         database.deserialize(data)

@@ -379,7 +379,9 @@ class Generation:
         self.removed = len(gone_ids)
         with clock("artifacts"):
             repos = self._state.replace(after, book.facts(after))
-            changes = artifacts.Changes(self._previous, _hex(new_ids), _hex(gone_ids), self._state, repos)
+            # Of a new index all are new: nothing is updated, so nobody asks for a list.
+            new = _hex(new_ids) if self._previous is not None else []
+            changes = artifacts.Changes(self._previous, new, _hex(gone_ids), self._state, repos)
             build_artifacts = make_artifacts(changes, workers, progress)
         with clock("write"):
             if old_ids:

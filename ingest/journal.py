@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -77,7 +77,8 @@ class Journal:
                 CREATE TABLE IF NOT EXISTS facts (number INTEGER, repo TEXT, packed BLOB);
                 CREATE TABLE IF NOT EXISTS text (number INTEGER, repo TEXT, path TEXT, language TEXT, size INTEGER,
                     lines INTEGER, frame BLOB);
-                CREATE INDEX IF NOT EXISTS text_number ON text (number);"""
+                CREATE INDEX IF NOT EXISTS text_number ON text (number);
+                CREATE INDEX IF NOT EXISTS facts_number ON facts (number);"""
             )
             self.length: int = self._database.execute("SELECT coalesce(max(number), 0) FROM chunk").fetchone()[0]
             self.id: int = self._database.execute("PRAGMA application_id").fetchone()[0]
@@ -122,25 +123,21 @@ class Journal:
 
     def facts(self, manifest: Manifest) -> Iterator[tuple[str, PackedFacts]]:
         """The files read now, as in the manifest, with their facts."""
-        by_number: dict[int, list[tuple[str, bytes]]] = defaultdict(list)
-        for number, repo, data in self._database.execute("SELECT number, repo, packed FROM facts ORDER BY rowid"):
-            by_number[number].append((repo, data))
-        for number, unit, digest in self._database.execute("SELECT number, unit, digest FROM chunk ORDER BY number"):
-            entry = manifest.entries.get(unit)
-            if entry is not None and entry.digest == digest:
-                yield unit, tuple(by_number.get(number, ()))
+        for unit, rows in self._rows(manifest, "facts", "repo, packed"):
+            yield unit, tuple(rows)
 
     def texts(self, manifest: Manifest) -> Iterator[tuple[str, tuple[PackedText, ...]]]:
         """The files read now, as in the manifest, with their texts."""
-        chunks = self._database.execute("SELECT number, unit, digest FROM chunk ORDER BY number").fetchall()
-        for number, unit, digest in chunks:
+        for unit, rows in self._rows(manifest, "text", "repo, path, language, size, lines, frame"):
+            yield unit, tuple(PackedText(*row) for row in rows)
+
+    def _rows(self, manifest: Manifest, table: str, columns: str) -> Iterator[tuple[str, sqlite3.Cursor]]:
+        """The files read now, as in the manifest, with their rows of a table, which need not all be in memory."""
+        query = f"SELECT {columns} FROM {table} WHERE number = ? ORDER BY rowid"  # noqa: S608
+        for number, unit, digest in self._database.execute("SELECT number, unit, digest FROM chunk ORDER BY number"):
             entry = manifest.entries.get(unit)
             if entry is not None and entry.digest == digest:
-                rows = self._database.execute(
-                    "SELECT repo, path, language, size, lines, frame FROM text WHERE number = ? ORDER BY rowid",
-                    (number,),
-                )
-                yield unit, tuple(PackedText(*row) for row in rows)
+                yield unit, self._database.execute(query, (number,))
 
     def close(self) -> None:
         self._database.close()

@@ -7,9 +7,9 @@ unchanged files needs no parsing.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import closing
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +17,7 @@ from struct import Struct
 
 import orjson
 
-from treeline.corpus.errors import TreelineError
+from treeline.corpus.errors import DiskFull, TreelineError
 from treeline.corpus.function import Function
 from treeline.engine.durable import disk_errors
 from treeline.graph.facts import ARTIFACT as ARTIFACT
@@ -87,6 +87,8 @@ class Manifest:
         An entry that both have is the same object.
         """
         has = ids_of(entry for key, entry in self.entries.items() if before.entries.get(key) is not entry)
+        if not before.entries:
+            return has, set(), has
         had = ids_of(entry for key, entry in before.entries.items() if self.entries.get(key) is not entry)
         both = ids_of(entry for key, entry in self.entries.items() if before.entries.get(key) is entry)
         return has - had - both, had - has - both, both | has
@@ -154,26 +156,24 @@ class State:
             if position != old_position or self._manifest.entries.get(key) is not entry:
                 name, problems = key.partition("\0")[2], dump_problems(entry.problems)
                 rows.append((number, position, entry.source, name, entry.digest, entry.records, problems))
-        fresh: dict[str, list[PackedFacts]] = defaultdict(list)
-        for key, data in read:
-            fresh[key].append(data)
+        last = self._database.execute("SELECT coalesce(max(rowid), 0) FROM facts").fetchone()
         gone = [(number,) for key, (number, _) in old.items() if key not in manifest.entries]
-        stale = [*gone, *((number,) for key, (number, _) in old.items() if key in fresh and key in manifest.entries)]
-        new_rows = [(numbers[key], *one) for key, pieces in fresh.items() for data in pieces for one in data]
-        repos = {repo for _, repo, _ in new_rows}
-        with closing(self._database.cursor()) as cursor:
+        stale = "rowid <= ? AND unit IN (SELECT unit FROM stale)"
+        with closing(self._database.cursor()) as cursor, _temporary_file_errors():
             cursor.execute("BEGIN")
             cursor.execute("CREATE TEMP TABLE stale (unit INTEGER PRIMARY KEY)")
-            cursor.executemany("INSERT INTO stale VALUES (?)", stale)
-            stale_repos = cursor.execute("SELECT DISTINCT repo FROM facts WHERE unit IN (SELECT unit FROM stale)")
-            repos.update(repo for (repo,) in stale_repos)
-            cursor.execute("DELETE FROM facts WHERE unit IN (SELECT unit FROM stale)")
+            cursor.executemany("INSERT INTO stale VALUES (?)", gone)
+            for key, data in read:  # one after the other: those of a large repository are gigabytes
+                cursor.execute("INSERT OR IGNORE INTO stale VALUES (?)", (numbers[key],))
+                cursor.executemany("INSERT INTO facts VALUES (?, ?, ?)", ((numbers[key], *one) for one in data))
+            changes = f"SELECT DISTINCT repo FROM facts WHERE rowid > ? OR {stale}"  # noqa: S608
+            repos = frozenset(repo for (repo,) in cursor.execute(changes, last * 2))
+            cursor.execute(f"DELETE FROM facts WHERE {stale}", last)  # noqa: S608
             cursor.execute("DROP TABLE stale")
             cursor.executemany("DELETE FROM unit WHERE id = ?", gone)
             cursor.executemany("INSERT OR REPLACE INTO unit VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            cursor.executemany("INSERT INTO facts VALUES (?, ?, ?)", new_rows)
             cursor.execute("COMMIT")
-        return frozenset(repos)
+        return repos
 
     def facts(self, repos: Collection[str] | None = None) -> dict[str, list[bytes]]:
         """The packed facts of these (or all) repositories, by file key."""
@@ -184,6 +184,15 @@ class State:
 
     def close(self) -> None:
         self._database.close()
+
+
+@contextmanager
+def _temporary_file_errors() -> Iterator[None]:
+    """Turn SQLite's error about its temporary file into a message that names the fix."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise DiskFull(f"no temporary file can be written: {error}", "make room, or set SQLITE_TMPDIR") from error
 
 
 def dump_database(database: sqlite3.Connection) -> bytes:

@@ -57,7 +57,8 @@ class Strings(Sequence[str]):
         self._ends = map_array(folder / f"{name}.ends.npy")
         self._utf8 = map_array(folder / f"{name}.utf8.npy")
         ends, utf8 = self._ends.data, self._utf8.data  # so that the cache does not keep this object alive
-        self._decode = lru_cache(STRINGS_CACHED)(lambda code: str(utf8[ends[code] : ends[code + 1]], "utf-8"))
+        self._read = lambda code: str(utf8[ends[code] : ends[code + 1]], "utf-8")
+        self._decode = lru_cache(STRINGS_CACHED)(self._read)
 
     @staticmethod
     def write(folder: Path, name: str, strings: Sequence[str]) -> None:
@@ -86,6 +87,10 @@ class Strings(Sequence[str]):
     def many(self, codes: Iterable[int]) -> list[str]:
         """The strings of these codes."""
         return list(map(self._decode, codes))
+
+    def read(self, codes: Iterable[int]) -> list[str]:
+        """The same without the cache, which takes three times the memory of the strings: for going through many."""
+        return list(map(self._read, codes))
 
     def code(self, string: str) -> int | None:
         at = bisect_left(self, string)
@@ -312,7 +317,7 @@ def merge_tables(folder: Path, tables: Sequence[Table], positions: Sequence[Posi
     first = len(positions[0])
     for column, name in enumerate(COLUMNS):
         used = [distinct_codes(table.codes[at, column]) for table, at in pairs[1:]]
-        texts = [table.strings[column].many(some.tolist()) for (table, _), some in zip(pairs[1:], used, strict=True)]
+        texts = [table.strings[column].read(some.tolist()) for (table, _), some in zip(pairs[1:], used, strict=True)]
         more = sorted(set().union(*texts))
         old = codes[:first, column]
         new_codes, more_codes = _merge_strings(folder, name, tables[0].strings[column], distinct_codes(old), more)
@@ -336,7 +341,7 @@ def _merge_strings(
     """Write the strings of a base with these codes and `more`, all in order; the new codes of both."""
     is_used = np.zeros(len(base), dtype=np.bool_)
     is_used[codes] = True
-    texts = base.many(range(len(base))) if len(more) > len(base) else base
+    texts = base.read(range(len(base))) if len(more) > len(base) else base
     at = np.array([bisect_left(texts, text) for text in more], dtype=np.int64)
     pairs = zip(at.tolist(), more, strict=True)
     is_new = np.array([code == len(base) or base[code] != text for code, text in pairs], dtype=np.bool_)

@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 import tantivy
 from numpy.typing import NDArray
-from tantivy import DocAddress, Document, Occur, Query, Searcher
+from tantivy import DocAddress, Document, FieldType, Occur, Query, Searcher
 
 from treeline.corpus.analysis import MARK, OF_FILE, split
 from treeline.corpus.arrays import map_array
@@ -33,6 +33,7 @@ LONGEST_PATTERN = 900  # bytes; tantivy takes 981
 SPACES = {code: " " for code in range(128) if not WORD.match(chr(code))}
 ADDRESSES = "document.npy"
 UNKNOWN = np.iinfo(np.uint32).max
+ROWS_AT_ONCE = 50_000  # of which addresses are looked up; a hit takes .3 kB
 FREEZE_ATTEMPTS = 50  # each finished merge can spoil one
 SPARE_HITS = 8  # asked for beyond k, to see whether the last one's score goes on
 MOST_TIES = 20_000  # hits beyond which ties are cut as they come
@@ -225,12 +226,19 @@ def _segments(generation: Path) -> list[str]:
 def _addresses(table: Table, searcher: Searcher, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Segment and number of every row's document: each unknown one is asked for its serial (.1 s for 182,431)."""
     unknown = np.flatnonzero(rows[:, 0] == UNKNOWN)
-    if len(unknown):
-        is_few = len(unknown) < len(table) / 4
-        some = Query.term_set_query(SCHEMA, "serial", table.serials[unknown].tolist()) if is_few else Query.all_query()
-        addresses = [address for _, address in searcher.search(some, len(table), count=False).hits]
-        serials = np.array(searcher.fast_field_values("serial", addresses), dtype=np.int64)
-        rows[table.positions_of_serials(serials)] = [(address.segment_ord, address.doc) for address in addresses]
+    serials = table.serials[unknown]
+    is_few = len(unknown) < len(table) / 4
+    for start in range(0, len(serials), ROWS_AT_ONCE):
+        some = serials[start : start + ROWS_AT_ONCE].tolist()
+        query = (
+            Query.term_set_query(SCHEMA, "serial", some)
+            if is_few
+            else Query.range_query(SCHEMA, "serial", FieldType.Unsigned, some[0], some[-1])
+        )
+        hits = searcher.search(query, min(len(table), some[-1] - some[0] + 1), count=False).hits
+        addresses = [address for _, address in hits]
+        at = np.array(searcher.fast_field_values("serial", addresses), dtype=np.int64)
+        rows[table.positions_of_serials(at)] = [(address.segment_ord, address.doc) for address in addresses]
     return rows
 
 

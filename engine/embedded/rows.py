@@ -15,7 +15,7 @@ from treeline.corpus.arrays import map_array
 from treeline.corpus.function import Function
 from treeline.engine.durable import link_tree, sync_tree
 from treeline.engine.embedded import scans
-from treeline.engine.embedded.columns import ID_BYTES, Positions, Row, Table, merge_tables, write_rows
+from treeline.engine.embedded.columns import Positions, Row, Table, merge_tables, write_rows
 from treeline.engine.protocol import EncoderSpec, Filters
 
 BASE = "base"
@@ -36,7 +36,7 @@ class RowsBuilder:
         self._row_vectors: list[list[Rows16]] = [[] for _ in encoders]
         self._tables: list[tuple[str, Table]] = []
         self._base: dict[str, Any] = {}  # the description of the generation to start from
-        self._serial_of: dict[bytes, int] = {}
+        self._serial_of: dict[bytes, int] = {}  # of the rows in memory
         self.dead: set[int] = set()
         self.next_serial = 0
 
@@ -57,11 +57,6 @@ class RowsBuilder:
         self._open(parts)
         self.dead = set(map_array(dead).tolist())
         self.next_serial = next_serial
-        for name, table in self._tables:
-            if name != BASE:
-                for key, serial in zip(table.ids.tolist(), table.serials.tolist(), strict=True):
-                    if serial not in self.dead:
-                        self._serial_of[key.ljust(ID_BYTES, b"\0")] = serial
 
     def save_dead(self, path: Path) -> None:
         np.save(path, np.array(sorted(self.dead), dtype=np.int64))
@@ -70,12 +65,11 @@ class RowsBuilder:
         """The serial of each id's living row, if it has one."""
         keys = [bytes.fromhex(id) for id in ids]
         numbers: list[int | None] = [self._serial_of.get(key) for key in keys]
-        if self._base:
-            base = self._tables[0][1]
-            for number, at in enumerate(base.positions_of_keys(keys).tolist()):
-                if numbers[number] is None and at >= 0:
-                    numbers[number] = int(base.serials[at])
-        return [None if serial in self.dead else serial for serial in numbers]
+        for _, table in self._tables:
+            for number, at in enumerate(table.positions_of_keys(keys).tolist()):
+                if at >= 0 and (serial := int(table.serials[at])) not in self.dead:
+                    numbers[number] = serial
+        return numbers
 
     def add(self, row: Row, text: str) -> None:
         """A new row and its text; an older row with the same id must have been deleted before."""
@@ -107,8 +101,6 @@ class RowsBuilder:
             mask = table.mask(Filters(repo=repo))
             if mask is not None and mask.any():
                 self.dead.update(table.serials[mask].tolist())
-                for key in table.ids[mask].tolist():
-                    self._serial_of.pop(key.ljust(ID_BYTES, b"\0"), None)
         return len(self.dead) - before
 
     def flush(self) -> None:
@@ -127,6 +119,7 @@ class RowsBuilder:
         sync_tree(folder)
         self._rows.clear()
         self._texts.clear()
+        self._serial_of.clear()
         self._tables.append((name, Table(folder)))
 
     def living_rows(self) -> list[Positions]:

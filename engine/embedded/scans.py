@@ -17,6 +17,7 @@ one before: LIVING lists the rows of them that it still has, which come first, a
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -201,10 +202,16 @@ def merge_vectors(
                     some = rows[first : first + CHUNK]
                     exact[at : at + len(some)] = source[some]
                     at += len(some)
+                    _release(exact)
         start = end
     exact.flush()
     np.save(folder / f"vectors{number}.signs.npy", bits)
     np.save(folder / f"vectors{number}.present.npy", present)
+
+
+def _release(array: NDArray[Any]) -> None:
+    """Let go of the memory of a file that is being written through a map; what was written stays."""
+    array.base.madvise(mmap.MADV_DONTNEED)  # type: ignore[union-attr]
 
 
 def share(folder: Path, base: Path, positions: Positions, rows: int, more: int) -> int:
@@ -325,6 +332,7 @@ def merge_signatures(folder: Path, parts: Sequence[Path], positions_of: Sequence
         whole = pending.shape[1] // 8 * 8
         slices[:, start : start + whole // 8] = np.packbits(pending[:, :whole], axis=1)
         start, pending = start + whole // 8, pending[:, whole:]
+        _release(slices)
     if pending.shape[1]:
         slices[:, start:] = np.packbits(pending, axis=1)
     slices.flush()

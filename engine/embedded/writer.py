@@ -38,7 +38,7 @@ FROZEN_TEXT = "text-"
 DEAD = "dead-"
 # Bytes of new documents that tantivy holds before it writes a segment. One thread and much room make few segments,
 # and each is looked through for every word or name that is asked for as it is written.
-HEAP = 800_000_000
+HEAP = 200_000_000
 THREADS = 1
 ARTIFACT_NAME_LENGTH = 100
 FEW_WORDS = 100_000  # of new units, to look up one by one in .3 s; a vocabulary of 240,000 words takes 2 s to make

@@ -20,6 +20,9 @@ SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.symlinks": "false",
+    # Of a pack that git maps at a time; without limits all of it, half a gigabyte for kubernetes.
+    "core.packedGitWindowSize": "16m",
+    "core.packedGitLimit": "128m",
     "protocol.allow": "never",
     "credential.interactive": "false",
     "filter.lfs.smudge": "",

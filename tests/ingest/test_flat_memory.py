@@ -1,4 +1,4 @@
-"""Reading takes as much memory for a big shard as for a small one."""
+"""Reading takes as much memory for a big source as for a small one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ import pickle
 import tracemalloc
 from pathlib import Path
 
+from tests.ingest.loading import functions, project
 from tests.ingest.sources.test_codesearchnet import line
 from tests.ingest.sources.test_pool import entry
+from treeline.engine.embedded.store import EmbeddedStore
+from treeline.graph.facts import PackedFacts
+from treeline.ingest.journal import Journal, JournalEntry
+from treeline.ingest.project import find_project, refresh
 from treeline.ingest.sources import open_source
+from treeline.ingest.state import Entry, Manifest, State, entry_key
 
 
 def peak(spec: str) -> int:
@@ -42,3 +48,40 @@ def test_a_pool_four_times_as_long_takes_no_more_memory(tmp_path: Path) -> None:
             pickle.dump([entry(identifier=f"f{index}", docstring=f"{index:08}" * 30) for index in range(count)], file)
         sizes.append(peak(f"codesearchnet:{path}"))
     assert sizes[1] < sizes[0] * 1.5
+
+
+def test_the_facts_of_a_large_repository_are_never_all_in_memory(tmp_path: Path) -> None:
+    units, facts = 200, bytes(500_000)
+    keys = [entry_key("source", f"{number}.py") for number in range(units)]
+    journal = Journal(tmp_path / "loading.journal", new=True)
+    for key in keys:
+        packed: PackedFacts = (("repo", facts),)
+        journal.append([JournalEntry(key, "digest", 0, facts=packed), JournalEntry(key, "digest", 1, end=True)])
+    manifest = Manifest({key: Entry("source", "digest") for key in keys})
+    state = State()
+    tracemalloc.start()
+    try:
+        state.replace(manifest, journal.facts(manifest))
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(facts)
+    finally:
+        tracemalloc.stop()
+        journal.close()
+    assert sum(map(len, state.facts()["repo"])) == units * len(facts)
+    state.close()
+
+
+def test_a_file_of_a_gigabyte_is_left_out_in_one_line_and_never_read(tmp_path: Path) -> None:
+    folder, home = project(tmp_path / "code", {"small.py": "def small(x):\n    return x\n"}), tmp_path / "home"
+    with (folder / "large.py").open("wb") as file:
+        file.truncate(1_000_000_000)
+    tracemalloc.start()
+    try:
+        refresh(find_project(folder, home), EmbeddedStore(home), home, encoders=("none",))
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+    index = find_project(folder, home).index
+    assert {one.func_name for one in functions(home, index).values() if one.kind == "function"} == {"small"}
+    (line,) = (home / ".loading" / f"{index}.rejects.jsonl").read_text(encoding="utf-8").splitlines()
+    assert "large.py" in line
+    assert "over the limit" in line
