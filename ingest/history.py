@@ -70,13 +70,15 @@ def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:
             new.replace(file)
 
 
-def share(home: Path, index: str, other: str) -> None:
-    """Begin the history of an index with that of another copy of its repository, if that has one."""
+def share(home: Path, index: str, root: Path, other: str) -> None:
+    """Begin the history of a project's index with that of another copy of its repository, if that has one."""
     source, target = history_file(home, other), history_file(home, index)
     with suppress(LockHeld), _errors(home), WriterLock(target.with_suffix(".lock")):
         if _known(source) and not target.exists():
             with closing(sqlite3.connect(source)) as database, closing(sqlite3.connect(target)) as copy:
                 database.backup(copy)
+                copy.execute("UPDATE repository SET root = ?", (os.fsencode(root),))
+                copy.commit()
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import field, replace
 from hashlib import blake2b
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -268,9 +267,10 @@ class _Refreshing:
         start = time.perf_counter()
         known = Stamps(database)
         known.repo = known.repo or self.project.repo
+        copies = {} if generation else self._copies(known.repo)
         if self.options.history:  # mostly done before the first index is
-            if not generation and (copies := self._copies(known.repo)):
-                history.share(self.home, self.project.index, copies[0].index)
+            for other in list(copies)[:1]:
+                history.share(self.home, self.project.index, self.project.root, other.index)
             history.update_behind(self.home, self.project.index, {known.repo: self.project.root})
         if known.fingerprint != self.fingerprint or (generation and self._has_other_encoders()):
             known.forget()
@@ -279,7 +279,7 @@ class _Refreshing:
         if listing is not None and known.generation == generation and known.has_read(listing):
             seconds = time.perf_counter() - start
             return Refreshed(self.project, len(known.files), seconds=seconds, skipped=known.skips())
-        return self._update(database, known, listing, generation, checked_ns, start)
+        return self._update(database, known, listing, generation, copies, checked_ns, start)
 
     def _has_other_encoders(self) -> bool:
         """Whether the index was made with other encoders than those asked for."""
@@ -293,34 +293,34 @@ class _Refreshing:
         wants = [name for name in encoders if name != NO_ENCODER]
         return wants == [without_version(name) if is_shipped(name) else name for name in names]
 
-    def _copies(self, repo: str) -> list[Project]:
-        """The projects of other copies of the repository, the last refreshed first."""
-        folder = self.home / FOLDER
-        copies = [
-            one
-            for one in projects(self.home)
-            if one.index != self.project.index and repo_in(folder / f"{one.index}.sqlite") == repo
-        ]
-        return sorted(copies, key=lambda one: last_refreshed(one, self.home), reverse=True)[:MOST_COPIES]
-
-    def _adopt(self, repo: str, digests: Mapping[str, str]) -> str:
-        """The generation of another copy of the repository that has most of these files, linked into this index; '' if
-        there is none."""
+    def _copies(self, repo: str) -> dict[Project, dict[str, str]]:
+        """The projects of other copies of the repository, the last refreshed first, each with the digests of its files;
+        those whose indexes are made with the encoders that this one will have."""
         from treeline.encoder.protocol import DEFAULT_ENCODER
+
+        folder, copies = self.home / FOLDER, {}
+        for other in sorted(projects(self.home), key=lambda one: -last_refreshed(one, self.home)):
+            if other.index == self.project.index or repo_in(folder / f"{other.index}.sqlite") != repo:
+                continue
+            with suppress(TreelineError):
+                if self._is_made_with(other.index, self.encoders or (DEFAULT_ENCODER,)):
+                    copies[other] = self._digests(other.index)
+            if len(copies) == MOST_COPIES:
+                break
+        return copies
+
+    def _adopt(self, copies: Mapping[Project, Mapping[str, str]], digests: Mapping[str, str]) -> str:
+        """The generation of the copy that has most of these files, linked into this index; '' if none has half."""
         from treeline.engine.embedded import EmbeddedStore
         from treeline.ingest.sources.folder import url_of
 
-        if not isinstance(self.store, EmbeddedStore):
+        differences = {_difference(theirs, digests): one for one, theirs in copies.items()}
+        least = min(differences, default=len(digests))
+        if not differences or not isinstance(self.store, EmbeddedStore) or least > len(digests) // 2:
             return ""
-        best: tuple[int, Project | None] = (len(digests) // 2, None)
-        for other in self._copies(repo):
-            with suppress(TreelineError):
-                if self._is_made_with(other.index, self.encoders or (DEFAULT_ENCODER,)):
-                    best = min(best, (self._difference(other.index, "", digests), other), key=itemgetter(0))
-        if best[1] is None:
-            return ""
+        one = differences[least]
         with suppress(TreelineError, OSError):
-            return self.store.adopt(self.project.index, best[1].index, url_of(best[1].root), url_of(self.project.root))
+            return self.store.adopt(self.project.index, one.index, url_of(one.root), url_of(self.project.root))
         return ""
 
     def _branch(self, branches: Sequence[str], digests: Mapping[str, str], difference: int) -> str:
@@ -328,17 +328,16 @@ class _Refreshing:
         best = (difference, "")
         for generation in branches:
             with suppress(TreelineError):
-                best = min(best, (self._difference(self.project.index, generation, digests), generation))
+                theirs = self._digests(self.project.index, generation)
+                best = min(best, (_difference(theirs, digests), generation))
         return best[1]
 
-    def _difference(self, index: str, generation: str, digests: Mapping[str, str]) -> int:
-        """The number of files in which a generation is not as these digests say."""
+    def _digests(self, index: str, generation: str = "") -> dict[str, str]:
+        """The digests of the files of a generation."""
         from treeline.ingest.state import ARTIFACT, State
 
         with closing(State(self.store.artifact(index, ARTIFACT, generation) or b"")) as state:
-            theirs = state.digests()
-        same = sum(theirs.get(path) == digest for path, digest in digests.items())
-        return len(digests) + len(theirs) - 2 * same
+            return state.digests()
 
     def _update(
         self,
@@ -346,6 +345,7 @@ class _Refreshing:
         known: Stamps,
         listing: Listing | None,
         generation: str,
+        copies: Mapping[Project, Mapping[str, str]],
         checked_ns: int,
         start: float,
     ) -> Refreshed:
@@ -355,7 +355,15 @@ class _Refreshing:
 
         root = self.project.root
         name = readable(str(root))
-        folder = Folder(name, root, known.repo, self.options, max_files=self.max_files, known_listing=listing)
+        folder = Folder(
+            name,
+            root,
+            known.repo,
+            self.options,
+            max_files=self.max_files,
+            known_listing=listing,
+            digests_of_copy=next(iter(copies.values()), {}),
+        )
         before = known.digests
         reliable = known.reliable_digests(folder.listing)
         known.digests = dict(reliable)
@@ -372,7 +380,7 @@ class _Refreshing:
             difference = new + gone_count + changes
             base = ""
             if not generation:
-                base = self._adopt(known.repo, known.digests)
+                base = self._adopt(copies, known.digests)
             elif before and difference >= MANY_FILES:
                 base = self._branch(known.branches, known.digests, difference)
                 known.branches = [generation, *(one for one in known.branches if one != base)][: self.options.branches]
@@ -420,6 +428,12 @@ class _Refreshing:
         except (IndexOutdated, EncoderMismatch):  # of another version or setting: rebuild it without asking
             options = replace(options, base="", fresh=True)
             return load(self.store, self.project.index, [folder], options, self.progress), not base
+
+
+def _difference(some: Mapping[str, str], others: Mapping[str, str]) -> int:
+    """The number of files in which two folders differ, by their digests."""
+    same = sum(some.get(path) == digest for path, digest in others.items())
+    return len(some) + len(others) - 2 * same
 
 
 def _is_git_root(folder: Path) -> bool:
