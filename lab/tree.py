@@ -60,7 +60,7 @@ def command(
             graph = index_graph(searcher.engine)
             _describe(graph)
             if refine:
-                from lab.refine import embed_refined
+                from treeline.graph.refine import embed_refined
 
                 graph = index_graph(searcher.engine, lambda tree, _: embed_refined(tree, refine))
                 click.echo(f"in {refine} dimensions: {_measured(graph)}")

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from lab.refine import embed_refined, refine
 from tests.graph.trees import address
 from treeline.corpus.function import Address
 from treeline.graph import network
 from treeline.graph.global_embedding import embed_whole
 from treeline.graph.local_tree import local_tree
+from treeline.graph.refine import embed_refined, refine
 from treeline.graph.tree import grow
 
 
