@@ -142,7 +142,7 @@ def _rankings(
     searcher: Searcher, history: History, changes: Sequence[FileChange], repo: str, ablate: bool
 ) -> Iterator[tuple[str, list[str]]]:
     """The files by each system: all evidence, the number of common commits alone, without one kind."""
-    definitions = [hit for change in changes for hit in units_of(searcher, change, repo)]
+    definitions = units_of(searcher, changes, repo)
     shares = evidence_for(searcher.engine, history, changes, list(dependents_of(searcher.relatives, definitions)), repo)
     yield DEFAULT, [path for path, _ in rank_files(shares)]
     counts = history.changed_with(repo, [change.path for change in changes])

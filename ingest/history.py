@@ -274,7 +274,7 @@ def read_diff(root: Path, revisions: str = "", path: str = ".", *, is_staged: bo
         reason = result.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").partition("\n")[0]
         raise InputError(f"git cannot compare {revisions or 'the files with HEAD'}: {reason}", "name REV..REV")
     new = "" if is_staged or revisions or path != "." else "".join(_new_files(root))
-    return result.stdout[:MOST_BYTES].decode("utf-8", "replace") + new
+    return result.stdout[:MOST_BYTES].decode("utf-8", "backslashreplace") + new  # as `readable`
 
 
 def _new_files(root: Path) -> Iterator[str]:

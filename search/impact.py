@@ -20,14 +20,16 @@ from treeline.corpus.function import Function
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import POSSIBLE
-from treeline.graph.history import History
+from treeline.graph.history import Companion, History
 from treeline.search.lanes.graph import text_calls_lane
 from treeline.search.relatives import Neighbour, Relatives
 from treeline.search.searcher import Searcher
-from treeline.search.structure import EVERYTHING, Location, is_test
+from treeline.search.structure import EVERYTHING, is_test
 
 HEADER = re.compile(r"(?:diff --git |\+\+\+ |--- |rename (?:from|to) )")
 HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+ESCAPE = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))", re.DOTALL)  # in a name that git has quoted
+ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,60}")
 DECLARATION = re.compile(
     r"^\s*(?:(?:pub|public|private|protected|static|export|default|async|abstract|final|override|open|internal)\s+)*"
@@ -36,6 +38,8 @@ DECLARATION = re.compile(
 LONGEST_LINE = 1_000  # of a changed line that is read
 MOST_LINES = 20_000  # changed lines of one file
 MOST_WORDS = 250  # of a change, the most particular ones: what the keyword search takes
+MOST_LOST = 100  # names no longer declared whose calls are looked for, each by a search
+MOST_FILES = 300  # of a change, the most changed ones: what else the commits changed that touched them
 WORD_HITS = 200  # units with words of the change that are counted
 TEST_DEPTH = 3  # calls from a test to what it tests
 SAME_NAME = re.compile(r"^(?:tests?|spec)[_.-]|[_.-](?:tests?|specs?|unit)(?=[._-]|$)|(?<=[a-z])(?:Tests?|Spec)$")
@@ -74,11 +78,13 @@ class Likely:
 
 @frozen
 class Impact:
-    """The definitions that a change touches, the names that it no longer declares with the units that still call them,
-    what depends on the definitions, and the files that likely have to change too."""
+    """The definitions that a change touches, the names that it no longer declares with the units that still call them
+    (and how many more were not looked for), what depends on the definitions, and the files that likely have to change
+    too."""
 
     definitions: tuple[Hit, ...]
     lost_names: tuple[tuple[str, tuple[Hit, ...]], ...]
+    more_lost: int
     dependents: tuple[Dependent, ...]
     files: tuple[Likely, ...]
 
@@ -119,10 +125,15 @@ def _path(header: str) -> str:
         if name == "/dev/null":
             return ""
         if name.startswith('"'):
-            name = name.strip('"').encode("latin-1", "backslashreplace").decode("unicode_escape")
-            name = name.encode("latin-1", "replace").decode("utf-8", "replace")
+            quoted = name.removeprefix('"').removesuffix('"').encode("utf-8", "replace")
+            name = ESCAPE.sub(_unescape, quoted).decode("utf-8", "backslashreplace")  # as `readable`
         return re.sub(r"^[abciow]/", "", name)
     return header.removeprefix("rename to ").strip() if header.startswith("rename to ") else ""
+
+
+def _unescape(escape: re.Match[bytes]) -> bytes:
+    octal, letter = escape.groups()
+    return bytes([int(octal, 8)]) if octal else ESCAPED.get(letter, letter)
 
 
 def _file_change(path: str, lines: Sequence[int], texts: Mapping[str, Sequence[str]]) -> FileChange:
@@ -149,23 +160,34 @@ def only_repository(engine: Engine) -> str:
 def impact_of(searcher: Searcher, changes: Sequence[FileChange], repo: str, k: int) -> Impact:
     """The impact of the changes of a repository, with the `k` likeliest other files."""
     history = searcher.history
-    definitions = [hit for change in changes for hit in units_of(searcher, change, repo)]
+    lost = list(dict.fromkeys(name for change in changes for name in change.lost_names))
+    definitions = units_of(searcher, changes, repo)
     dependents = tuple(dependents_of(searcher.relatives, definitions))
     shares = evidence_for(searcher.engine, history, changes, dependents, repo)
-    together = history.changed_with(repo, [change.path for change in changes]) if history else {}
+    together = changed_with(history, changes, repo) if history else {}
     files = tuple(
         Likely(path, score, together[path].commits if path in together else 0, tuple(_reasons(shares[path])))
         for path, score in rank_files(shares)[:k]
     )
-    return Impact(tuple(definitions), tuple(_still_called(searcher, changes, repo)), dependents, files)
+    calls = tuple(_still_called(searcher, lost[:MOST_LOST], repo))
+    return Impact(tuple(definitions), calls, max(0, len(lost) - MOST_LOST), dependents, files)
 
 
-def units_of(searcher: Searcher, change: FileChange, repo: str) -> list[Hit]:
+def units_of(searcher: Searcher, changes: Sequence[FileChange], repo: str) -> list[Hit]:
     """The innermost definitions that hold changed lines, in their order."""
     locations = searcher.locations
-    hits = locations.units(searcher.engine, Location(change.path), Filters(repo=repo)) if locations else []
-    rows = [(hit, lines) for hit in hits if (lines := hit.address.lines) and hit.address.path == change.path]
-    rest = np.unique(np.asarray(change.lines, dtype=np.int64))
+    if locations is None:
+        return []
+    units: dict[str, list[Hit]] = {change.path: [] for change in changes}
+    for hit in locations.units_of(searcher.engine, units.keys(), Filters(repo=repo)):
+        units[hit.address.path].append(hit)
+    return [hit for change in changes for hit in _innermost(units[change.path], change.lines)]
+
+
+def _innermost(hits: Sequence[Hit], changed: Sequence[int]) -> list[Hit]:
+    """The innermost of a file's units that hold these lines."""
+    rows = [(hit, lines) for hit in hits if (lines := hit.address.lines)]
+    rest = np.unique(np.asarray(changed, dtype=np.int64))
     units = []
     for hit, (first, last) in sorted(rows, key=lambda row: row[1][1] - row[1][0]):
         inside = (rest >= first) & (rest <= last)
@@ -184,12 +206,10 @@ def dependents_of(relatives: Relatives, definitions: Sequence[Hit]) -> Iterator[
             yield Dependent(one, one.how != POSSIBLE, is_a_test, one.id in ids)
 
 
-def _still_called(
-    searcher: Searcher, changes: Sequence[FileChange], repo: str
-) -> Iterator[tuple[str, tuple[Hit, ...]]]:
+def _still_called(searcher: Searcher, lost: Sequence[str], repo: str) -> Iterator[tuple[str, tuple[Hit, ...]]]:
     """Names that are no longer declared anywhere, each with the functions whose code still calls it."""
     engine, depth, filters = searcher.engine, searcher.settings.lane_depth, Filters(repo=repo)
-    for name in dict.fromkeys(name for change in changes for name in change.lost_names):
+    for name in lost:
         if not engine.named(name, 1, filters):
             yield name, tuple(text_calls_lane(engine, name, depth, filters).hits)
 
@@ -227,7 +247,7 @@ def evidence_for(
         "calls": Counter(one.neighbour.path for one in dependents if one.neighbour.depth == 1),
     }
     if history:
-        values["together"] = {path: one.weight for path, one in history.changed_with(repo, paths).items()}
+        values["together"] = {path: one.weight for path, one in changed_with(history, changes, repo).items()}
         values["lately"] = history.changed_lately(repo)
     files = set().union(*values.values()) - paths
     stems, folders = set(map(_stem, paths)), {path.rpartition("/")[0] for path in paths}
@@ -239,6 +259,12 @@ def evidence_for(
         for path in files.intersection(own) if most > 0 else ():
             shares[path][kind] = own[path] / most
     return dict(shares)
+
+
+def changed_with(history: History, changes: Sequence[FileChange], repo: str) -> dict[str, Companion]:
+    """What commits changed together with the files of a change."""
+    largest = sorted(changes, key=lambda change: -len(change.lines))[:MOST_FILES]
+    return history.changed_with(repo, [change.path for change in largest])
 
 
 def rank_files(

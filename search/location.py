@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,18 @@ class Locations:
 
     def units(self, engine: Engine, location: Location, filters: Filters) -> list[Hit]:
         """The units of the files that fit best, by line; else those of a folder."""
-        files = self._best(list(self._nodes(location, FILE)), location)
-        nodes = files or [node for node, path in self._nodes(location, FOLDER) if ends_with(path, location.path)]
-        is_inside = self.inside(nodes)
-        hits = engine.locate([id_ for id_, node in self.tree.leaves.items() if is_inside[node]], filters)
+        name = [location.path.rpartition("/")[2]]
+        files = [(node, path) for node, path in self._nodes(name, FILE) if location.fits(path)]
+        folders = () if files else self._nodes(name, FOLDER)
+        nodes = self._best(files, location) or [node for node, path in folders if ends_with(path, location.path)]
+        hits = self._below(engine, nodes, filters)
         hits = [hit for hit in hits if f"{hit.address.repo}/" in location.path] or list(hits)
         return sorted(hits, key=lambda hit: (hit.address.repo, hit.address.path, hit.address.lines or (0, 0)))
+
+    def units_of(self, engine: Engine, paths: Collection[str], filters: Filters) -> Sequence[Hit]:
+        """The units of these files: of thousands as soon as of one."""
+        names = {path.rpartition("/")[2] for path in paths}
+        return self._below(engine, [node for node, path in self._nodes(names, FILE) if path in paths], filters)
 
     def members(self, owner: str, prefix: str) -> list[str]:
         """The names that begin so in the classes, modules and packages of a name, the most common first."""
@@ -50,14 +56,16 @@ class Locations:
         names = Counter(tree.labels[node] for node in below.tolist())
         return [name for name, _ in names.most_common() if name.casefold().startswith(prefix)]
 
-    def _nodes(self, location: Location, kind: int) -> Iterator[tuple[int, str]]:
-        """Nodes of this kind that fit, with their paths."""
-        name = location.path.rpartition("/")[2]
+    def _nodes(self, names: Collection[str], kind: int) -> Iterator[tuple[int, str]]:
+        """Nodes of this kind with one of these names, and their paths."""
         for node in (self.tree.kinds == kind).nonzero()[0].tolist():
-            if self.tree.labels[node] == name:
-                path = "/".join(self.tree.labels[step] for step in self.tree.path(node)[2:])
-                if location.fits(path):
-                    yield node, path
+            if self.tree.labels[node] in names:
+                yield node, "/".join(self.tree.labels[step] for step in self.tree.path(node)[2:])
+
+    def _below(self, engine: Engine, nodes: Sequence[int], filters: Filters) -> Sequence[Hit]:
+        """The units of these nodes and of those below them."""
+        is_inside = self.inside(nodes)
+        return engine.locate([id_ for id_, node in self.tree.leaves.items() if is_inside[node]], filters)
 
     @staticmethod
     def _best(files: Sequence[tuple[int, str]], location: Location) -> list[int]:

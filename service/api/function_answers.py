@@ -121,6 +121,7 @@ class ImpactBody(Body):
     files: list[str] = Field(description="The changed files.")
     definitions: list[LocationBody] = Field(description="The innermost definitions that hold changed lines.")
     lost_names: list[GoneBody]
+    more_lost: int = Field(description="How many more names may be gone: calls of them were not looked for.")
     dependents: list[DependentBody]
     likely: list[LikelyBody] = Field(description="Best first.")
 
@@ -140,6 +141,7 @@ class ImpactBody(Body):
             files=[change.path for change in changes],
             definitions=locate(impact.definitions),
             lost_names=[GoneBody(name=name, calls=locate(hits)) for name, hits in impact.lost_names],
+            more_lost=impact.more_lost,
             dependents=dependents,
             likely=[LikelyBody.model_validate(one) for one in impact.files],
         )

@@ -62,6 +62,8 @@ def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str
     else:
         for line in describe_commits(answer):
             echo(line)
+    if not answer.rows:
+        echo(f"treeline: no commit {f'touched {path}' if path else 'is about that'}", err=True)
     return int(not answer.rows)
 
 
@@ -110,8 +112,9 @@ def _changes(searcher: LiveSearcher, change: str, *, is_staged: bool, repo: str,
     if change == "-":
         return parse_diff(sys.stdin.buffer.read().decode("utf-8", "replace"))
     if change.endswith(DIFF_FILES):
-        with click.open_file(change, errors="replace") as file:
-            return parse_diff(file.read())
+        if not Path(change).is_file():
+            raise InputError(f"{change} is not there", "give a .diff file, REV..REV or a definition's name")
+        return parse_diff(Path(change).read_text(encoding="utf-8", errors="replace"))
     if change and ".." not in change:
         return [change_of(choose_function(searcher, change, repo, ""))]
     if not is_project:
@@ -143,5 +146,5 @@ def context(words: tuple[str, ...], tokens: int, engine: str | None, name: str) 
     with closing(open_searcher(settings, once=True)) as searcher, searcher.searcher() as current:
         items, opening = pack_items(gather(current, task))
     text = render(items, tokens, opening=opening, words=frozenset(terms(task)), handles=False).text
-    echo(text or "nothing here is about that")
+    echo(text or "treeline: nothing here is about that", err=not text)
     return int(not items)

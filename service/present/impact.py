@@ -23,6 +23,8 @@ def describe_impact(impact: Impact, changes: Sequence[FileChange]) -> Iterator[s
     for name, hits in impact.lost_names:
         places = ", ".join(_address(hit.address) for hit in hits[:MOST_LISTED])
         yield visible(f"{name} is gone" + (f", and still called in {places}" if hits else ", and called nowhere"))
+    if impact.more_lost:
+        yield f"{counted(impact.more_lost, 'more name')} may be gone: calls of them were not looked for"
     groups: dict[str, Callable[[Dependent], bool]] = {
         "known to depend on them": lambda one: one.is_certain and not one.is_test,
         "may depend on them": lambda one: not one.is_certain and not one.is_test,

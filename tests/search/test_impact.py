@@ -1,5 +1,7 @@
 """Diffs are read as what they change."""
 
+import pytest
+
 from treeline.search.impact import parse_diff
 
 DIFF = """diff --git a/q.sql b/q.sql
@@ -37,3 +39,16 @@ def test_a_diff_is_read_by_file_with_lines_words_and_names_that_are_gone() -> No
     assert {"where", "header", "new_name"} < changes["q.sql"].words
     assert changes["gone.py"].lost_names == ("Gone",) and changes["é.py"].lines == (2,)
     assert parse_diff("no diff\n+at all") == []
+
+
+@pytest.mark.parametrize(
+    ("quoted", "path"),
+    [
+        ('"b/a\\tb\\"c\\\\.py"', 'a\tb"c\\.py'),
+        ('"b/caf\\351.py"', "caf\\xe9.py"),  # as the index has a name that is not UTF-8
+        ('"C:\\new\\x.py"', "C:\newx.py"),
+        ('"b/\\N{DASH}\\Uffffffff\\xz\\', "N{DASH}Uffffffffxz\\"),
+    ],
+)
+def test_any_quoted_name_in_a_diff_is_read(quoted: str, path: str) -> None:
+    assert [change.path for change in parse_diff(f"+++ {quoted}\n@@ -0,0 +1 @@\n+x\n")] == [path]

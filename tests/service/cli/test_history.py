@@ -178,6 +178,9 @@ def test_impact_names_calls_of_what_is_gone_and_compares_revisions_and_diffs(sho
     assert "1 definition of 1 file changed" in ask("impact", "rename.diff")[1]
     with pytest.raises(InputError, match=r"git cannot compare nowhere\.\.HEAD"):
         ask("impact", "nowhere..HEAD")
+    with pytest.raises(InputError, match=r"nowhere\.diff is not there"):
+        ask("impact", "nowhere.diff")
+    assert ask("log", "--path", "nowhere.py") == (1, "")
 
 
 def test_show_lists_the_last_commits_of_a_definition_and_no_others(shop: Path) -> None:

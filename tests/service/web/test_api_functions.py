@@ -43,3 +43,12 @@ def test_a_diff_and_a_function_are_answered_with_what_depends_on_them(client: Fl
     assert "copyfile" in [one["name"] for one in answer["dependents"] if one["certain"] and not one["in_change"]]
     refusal = client.post("/api/impact", json={"diff": diff})
     assert refusal.status_code == 400 and "name one as repo" in refusal.get_data(as_text=True)
+
+
+def test_a_change_of_thousands_of_files_and_names_is_answered(client: FlaskClient) -> None:
+    files = "".join(f"+++ b/f{number}.py\n@@ -0,0 +1 @@\n+x\n" for number in range(2_000))
+    names = "".join(f"-def lost_{number}():\n" for number in range(3_000))
+    diff = f"{files}+++ b/shutil.py\n@@ -1,3000 +1,2 @@\n{names}+def rmtree():\n+x\n"
+    answer = client.post("/api/impact", json={"diff": diff, "repo": "system"}).get_json()
+    assert len(answer["files"]) == 2_001 and len(answer["definitions"]) <= 2
+    assert len(answer["lost_names"]) == 100 and answer["more_lost"] == 2_900
