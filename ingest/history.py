@@ -14,6 +14,7 @@ from pathlib import Path
 from shutil import which
 
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.secrets import has_secret
 from treeline.engine.durable import LockHeld, WriterLock, disk_errors
 from treeline.graph.history import Change, Commit, History, Repository, add, create, history_file
 from treeline.ingest.source import MAX_FILE_BYTES, Source, read_plain, readable
@@ -33,6 +34,7 @@ STATUS = re.compile(rb"\n?([ACDMRTUX])\d*")
 TRAILER = re.compile(
     r"^(?:[A-Z][\w-]+-by|Change-Id|Signed-off-by|Co-authored-by|git-svn-id): .*$", re.MULTILINE | re.IGNORECASE
 )
+SECRET_MESSAGE = b"(left out: the message holds a secret)"
 FORMAT = "--format=%H%x00%ct%x00%an%x00%B"
 
 
@@ -149,6 +151,8 @@ def read_log(root: Path, since: str, head: str) -> Iterator[tuple[Commit, list[C
             path = readable(os.fsdecode(next(tokens, b"")))
             if len(changes) < MOST_PATHS:
                 changes.append(Change(status, path, old if status == "R" else ""))
+        if has_secret("", message):
+            message = SECRET_MESSAGE
         subject, _, body = message.decode("utf-8", "replace").strip().partition("\n")
         yield (
             Commit(

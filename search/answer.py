@@ -39,9 +39,13 @@ class Coverage:
     problem: str = ""  # why nothing is being made
     state: str = "partial"
 
+    @property
+    def part(self) -> str:
+        rest = self.problem or f"the rest is being read ({self.percent} %)"
+        return f"from {self.files:,} of {self.total:,} files; {rest}"
+
     def __str__(self) -> str:
-        rest = self.problem or f"the rest is being read ({self.percent} %), ask again"
-        return f"from {self.files:,} of {self.total:,} files; {rest} or wait with --wait"
+        return f"{self.part}{'' if self.problem else ', ask again'} or wait with --wait"
 
 
 class HitCounts(Protocol):

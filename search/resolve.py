@@ -52,7 +52,9 @@ def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: 
 
 
 def _by_name(searcher: LiveSearcher, name: str, filters: Filters) -> Sequence[Hit]:
-    return searcher.engine.named(name, CHOICE + 1, filters) or _of_module(searcher, name, filters)
+    hits = searcher.engine.named(name, CHOICE + 1, filters)
+    code = [hit for hit in hits if hit.address.kind != "section"]  # a heading of a README is no rival of a class
+    return code or hits or _of_module(searcher, name, filters)
 
 
 def _unknown(searcher: LiveSearcher, name: str, filters: Filters, otherwise: str) -> InputError:

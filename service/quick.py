@@ -65,17 +65,22 @@ class QuickSearcher(LiveSearcher):
 def look(settings: Settings, path: Path, query: Query, *, once: bool = False) -> QuickSearcher | None:
     """A searcher of the files that most likely answer a question, while the project's index is made behind it; None if
     the index is there, or made as soon."""
-    if has_index(settings, path):
+    if (folder := unread(settings, path)) is None:
         return None
     project = find_project(path, settings.home_path)
-    folder = listed(project, reading_of(settings))
-    if folder.size < SMALL_BYTES:
-        return None
     if folder.size > MOST_BYTES:
         start_early()
     searcher = quick_searcher(settings_of(settings, project), folder, query, files=MOST_FILES, once=once)
     searcher.coverage = index_behind(settings, project, searcher.coverage)
     return searcher
+
+
+def unread(settings: Settings, path: Path) -> Folder | None:
+    """The folder of the project around a path, if it has no index and is too large to wait for one."""
+    if has_index(settings, path):
+        return None
+    folder = listed(find_project(path, settings.home_path), reading_of(settings))
+    return None if folder.size < SMALL_BYTES else folder
 
 
 def quick_searcher(

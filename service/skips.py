@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,7 +13,7 @@ from treeline.engine.patterns import exactly, path_pattern, path_test
 from treeline.engine.protocol import Filters
 from treeline.ingest.source import SENSITIVE, readable, skip_reason
 from treeline.ingest.sources.folder import open_folder
-from treeline.ingest.state import ARTIFACT, Entry, State
+from treeline.ingest.state import ARTIFACT, Entry, State, load_skipped
 from treeline.service.projects import SECRETS_HINT, reading_of
 
 if TYPE_CHECKING:
@@ -91,6 +92,13 @@ def file_skip(settings: Settings, root: Path, file: Path) -> str:
     if not file.is_relative_to(root):
         return ""
     return "".join(map(str, skips_in(settings, root, Filters(path=exactly(readable(str(file.relative_to(root))))))[:1]))
+
+
+def skip_counts(settings: Settings, index: str) -> dict[str, int]:
+    """The files and folders skipped when this machine last loaded an index, counted by reason; a secret's has its
+    name."""
+    reasons = sum(map(Counter, load_skipped(settings.home_path / ".loading", index).values()), Counter[str]())
+    return dict(sorted(reasons.items()))
 
 
 def sentence(skips: Sequence[Skip]) -> str:

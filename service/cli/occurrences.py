@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import fields
 from itertools import groupby
@@ -20,10 +20,22 @@ from treeline.engine.protocol import Filters
 from treeline.search.occurrences import Line, Needle, lines_at
 from treeline.search.query import PART, WORD, Parts, combine, parse
 from treeline.service.cli.lines import grep_line, is_for_a_person, paint, painted, say
-from treeline.service.cli.options import Command, Target, echo, echo_json, folder_in
+from treeline.service.cli.options import (
+    Command,
+    Place,
+    Target,
+    echo,
+    echo_json,
+    folder_in,
+    is_named,
+    settings_for,
+    target,
+)
 from treeline.service.present.text import visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from treeline.search.settings import Settings
 
 SIDE_BY_SIDE = 2_000  # files; from so many on, each processor searches its part of them
@@ -127,6 +139,8 @@ def list_occurrences(text: str, filters: Filters, targets: Sequence[Target], lis
         raise InputError(refusal, "leave them out")
     files = [file for one in targets for file in files_in(one, filters, alone=len(targets) == 1)]
     every = search_files(files, needle, targets[0].settings, listing)
+    if not all(one.has_index for one in targets):
+        every = [one for one in every if not _is_left_out(one.file, targets[0].settings)]
     problems = [one for one in every if one.problem]
     matches = [one for one in every if one.lines]
     for one in problems:
@@ -177,16 +191,37 @@ def files_in(where: Target, filters: Filters, *, alone: bool) -> list[FileToSear
     return files
 
 
+def target_to_list(engine: str | None, name: str, place: Place, filters: Filters) -> Target:
+    """The target of a list of occurrences. A project without an index needs none, but to tell languages apart."""
+    from treeline.ingest.project import find_project
+    from treeline.service.projects import has_index, settings_of
+
+    settings = settings_for(engine, name)
+    if is_named(settings, name) or filters.language or filters.repo or has_index(settings, place.folder):
+        return target(engine, name, place)
+    project = find_project(place.folder, settings.home_path)
+    return Target(settings_of(settings, project), project.root, place.path, has_index=False)
+
+
+def _is_left_out(file: FileToSearch, settings: Settings) -> bool:
+    """Whether the content of a file that no index has read keeps it out of one: a secret, or no text."""
+    from treeline.ingest.ignore import content_reason
+    from treeline.service.projects import reading_of
+
+    try:
+        return bool(content_reason(file.path, _read(file), reading_of(settings)))
+    except OSError:  # gone since it was searched
+        return True
+
+
 def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
     """The files of a project, or those whose texts an index keeps, that pass the filters."""
     from treeline.engine.patterns import path_test
 
     passes = path_test(filters)
     if where.root is not None and not (filters.language or filters.repo):
-        from treeline.ingest.project import indexed_files
-
         top = os.fsencode(where.root)
-        for name, size in indexed_files(where.settings.index, where.settings.home_path):
+        for name, size in _names(where, where.root):
             path = name.decode("utf-8", "backslashreplace")  # as `readable`
             if passes(path):
                 yield FileToSearch("", path, top + b"/" + name, size)
@@ -204,6 +239,19 @@ def files_of(where: Target, filters: Filters) -> Iterator[FileToSearch]:
                 if passes(entry.path) and filters.passes(language=entry.language):
                     local = os.fsencode(on_disk(where.root, entry.path)) if where.root else b""
                     yield FileToSearch(repo, entry.path, local, entry.size, "" if local else where.settings.index)
+
+
+def _names(where: Target, root: Path) -> Iterable[tuple[bytes, int]]:
+    """The paths and sizes of a project's files: those that its index has, else those that it would read."""
+    from treeline.ingest.project import find_project, indexed_files, listed
+    from treeline.service.projects import reading_of
+
+    home = where.settings.home_path
+    if where.has_index:
+        return indexed_files(where.settings.index, home)
+    reading = reading_of(where.settings)
+    files = listed(find_project(root, home), reading).listing.files
+    return [(os.fsencode(path), one.size) for path, one in files.items() if one.size <= reading.max_file_bytes]
 
 
 def search_files(

@@ -280,6 +280,7 @@ class Target(NamedTuple):
     settings: Settings
     root: Path | None = None
     path: str = ""
+    has_index: bool = True
 
     def narrow(self, filters: Filters) -> Filters:
         """The filters, with the parts of the project."""

@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.query import KEYS, Query, combine, commit_question, parse
 from treeline.service.cli.lines import is_for_a_person, pager, pager_option
-from treeline.service.cli.occurrences import Listing, is_exact, list_occurrences, occurrence_options
+from treeline.service.cli.occurrences import Listing, is_exact, list_occurrences, occurrence_options, target_to_list
 from treeline.service.cli.options import (
     HERE,
     Command,
@@ -147,8 +147,10 @@ def search(
         return every_target(settings) if everywhere else [target(engine, name, place) for place in places]
 
     if listing or (to_a_program and is_exact(query.text)):
+        narrow_to = combine(query.filters, parse(query.text).filters)
+        where = targets() if everywhere else [target_to_list(engine, name, place, narrow_to) for place in places]
         with pager(wanted=not (no_pager or as_json)):
-            return list_occurrences(query.text, query.filters, targets(), listing, as_json=as_json)
+            return list_occurrences(query.text, query.filters, where, listing, as_json=as_json)
     from treeline.service.cli.files import IndexFiles
 
     if everywhere or len(places) > 1:
@@ -191,7 +193,7 @@ def target_searcher(
 
             if quick := look(settings, place.folder, query, once=True):
                 return quick, quick.root
-    settings, root, _ = target(engine, name, place)
+    settings, root = target(engine, name, place)[:2]
     return open_searcher(settings, once=True), root
 
 
@@ -307,7 +309,7 @@ def show(function: str, repo: str, path: str, engine: str | None, name: str, as_
     """
     from treeline.search.live import open_searcher
 
-    settings, root, _ = target(engine, name)
+    settings, root = target(engine, name)[:2]
     if root and (file := file_called(function.partition(":")[0], root)):
         from treeline.service.skips import file_skip
 

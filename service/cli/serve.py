@@ -22,7 +22,7 @@ from treeline.service.cli.options import how_to_index, index_options, is_named, 
 def serve(engine: str | None, name: str, host: str, port: int, first_index: str | None) -> None:
     """Serve the API and the pages: of the index named, of the default one, or else of this folder's project.
 
-    A project is indexed or refreshed first; `treeline watch` beside it keeps it fresh.
+    A project is indexed or refreshed first, a large one behind the first answers; `treeline watch` keeps it fresh.
     """
     require_extra("serve")
     from treeline.service.http.keys import no_key_yet
@@ -36,7 +36,7 @@ def serve(engine: str | None, name: str, host: str, port: int, first_index: str 
 
         make_first_index(settings, (first_index,))
     elif not index_exists(settings) and not is_named(settings, name) and is_project(settings, Path.cwd()):
-        settings, root, _ = target(engine, name)
+        settings, root = project_to_serve(settings, engine, name)
         title = f"the project {root}"
     elif not index_exists(settings):
         click.echo(f"there is no index {settings.index!r} yet; make it with: {how_to_index(settings)}")
@@ -47,6 +47,20 @@ def serve(engine: str | None, name: str, host: str, port: int, first_index: str 
     if sys.stderr.isatty() and f"{PREFIX}LOG_FORMAT" not in os.environ:
         settings = replace(settings, log_format="text")
     run(replace(settings, bind=f"{address}:{port}"))
+
+
+def project_to_serve(settings: Settings, engine: str | None, name: str) -> tuple[Settings, Path | None]:
+    """The settings of this folder's project and its root: a large one is indexed behind the first answers."""
+    from treeline.ingest.project import find_project
+    from treeline.search.answer import Coverage
+    from treeline.service.projects import settings_of
+    from treeline.service.quick import index_behind, unread
+
+    if not unread(settings, Path.cwd()):
+        return target(engine, name)[:2]
+    project = find_project(Path.cwd(), settings.home_path)
+    index_behind(settings, project, Coverage(0, 0, 0))
+    return settings_of(settings, project), project.root
 
 
 def is_project(settings: Settings, folder: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -133,16 +132,9 @@ def _sources(store: Store, name: str) -> list[str]:
     return state.sources_in(store.artifact(name, state.ARTIFACT))
 
 
-def _skip_counts(settings: Settings, name: str) -> dict[str, int]:
-    """The files and folders skipped when this machine last loaded the index, counted by reason."""
-    from treeline.ingest.state import load_skipped
-
-    reasons: Counter[str] = sum(map(Counter, load_skipped(settings.home_path / ".loading", name).values()), Counter())
-    return dict(sorted(reasons.items()))
-
-
 def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
     from treeline.graph import global_embedding
+    from treeline.service.skips import skip_counts
 
     engine = store.open(name)
     current = engine.info.generation  # older than the newest if that is damaged
@@ -161,7 +153,7 @@ def _row(store: Store, settings: Settings, name: str) -> dict[str, Any]:
         "languages": facets.get("language", {}),
         "repositories": len(facets.get("repo", {})),
         "sources": _sources(store, name),
-        "skipped": _skip_counts(settings, name),
+        "skipped": skip_counts(settings, name),
         "tree": quality and {"average_distortion": quality.average_distortion, "map": quality.mean_average_precision},
         "bytes": _size(settings, name, current),
         "generations": [

@@ -8,13 +8,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flask import Flask, current_app, g, has_request_context, request
 
-from treeline.corpus.errors import REBUILD, EngineUnavailable, TreelineError
+from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, IndexOutdated, InputError, TreelineError
 from treeline.graph.layout import draw
+from treeline.ingest.project import find_project
 from treeline.search.answer import Answer, AnswerCache
 from treeline.search.executor import Probe
 from treeline.search.feedback import FeedbackStore, Votes, reorder
@@ -23,11 +26,12 @@ from treeline.search.overview import Overview, clusters_of, overview
 from treeline.search.query import Query, parse
 from treeline.search.settings import Settings
 from treeline.search.tree import result_graph
-from treeline.service.http import observe
+from treeline.service.http import guard, observe
 from treeline.service.http.response import entity_tag
 from treeline.service.indexes import Indexes
 from treeline.service.present.highlight import preview
 from treeline.service.projects import project_names
+from treeline.service.quick import QuickSearcher, look
 
 if TYPE_CHECKING:
     from treeline.graph.corpus_clusters import CorpusClusters
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0  # between attempts to open a missing index
+MOST_LOOKS = 4  # quick looks whose files and functions can be opened
 FIGURES_SECONDS = 1.5  # that the front page waits for its figures
 
 
@@ -46,13 +51,15 @@ class Context:
         self.settings = settings
         self.feedback = feedback
         self.answers = AnswerCache(settings.answer_cache)
-        self.indexes = Indexes(settings, lambda: self.default_searcher)
+        self.indexes = Indexes(settings, self._default_or_look)
         self._opening = opening
         self._searcher: LiveSearcher | None = None
         self._failure: TreelineError | None = None
         self._tried = 0.0
         self._titles: dict[str, str] = {}
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._looks: list[tuple[Query, QuickSearcher]] = []  # while the project that is served has no index
         self.ready = Readiness(lambda: self.default_searcher.engine, settings.lane_timeout)
         self.figures = Probe(self._figures, FIGURES_SECONDS)
 
@@ -113,9 +120,44 @@ class Context:
         assert self._searcher is not None
         return self._searcher
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether the index of the project that is served is still being made."""
+        try:
+            self.default_searcher  # noqa: B018 - whether it can be opened
+        except (IndexMissing, IndexOutdated):
+            with suppress(InputError):  # no project
+                return find_project(Path.cwd(), self.settings.home_path).index == self.settings.index
+        except TreelineError:
+            pass
+        return False
+
+    def look(self, query: Query) -> None:
+        """Take a quick look for a question about a project whose index is being made; for callers on this machine."""
+        if self._searcher or self.index_names != [self.settings.index] or not (guard.is_local() and self.is_reading):
+            return
+        with self._looking:  # of some seconds
+            if not any((one.text, one.filters) == (query.text, query.filters) for one, _ in self._looks[-1:]):
+                if searcher := look(self.settings, Path.cwd(), query):
+                    self._looks.append((query, searcher))
+                for _, old in self._looks[:-MOST_LOOKS]:
+                    old.close()
+                del self._looks[:-MOST_LOOKS]
+
+    def _default_or_look(self) -> LiveSearcher:
+        try:
+            return self.default_searcher
+        except (IndexMissing, IndexOutdated):
+            if not (self._looks and has_request_context() and guard.is_local()):
+                raise
+            return self._looks[-1][1]
+
     def close(self) -> None:
         """Close everything; the next query opens it again."""
         self.indexes.close()
+        for _, old in self._looks:
+            old.close()
+        self._looks.clear()
         with self._lock:
             if self._searcher is not None:
                 self._searcher.close()
@@ -154,10 +196,11 @@ def search_or_cached(query: Query, votes: tuple[Votes, ...] | None = None, tag: 
     here = context()
     settings = here.settings
     votes = votes_on(query) if votes is None else votes
+    tag = tag or answer_tag(query, votes)
     stage = partial(reorder, votes=votes, most=settings.feedback_places, depth=settings.rerank_depth)
     search = partial(here.indexes.search, here.index_names, query, stage if votes else None)
     generation = here.indexes.opened_identity(here.index_names)
-    answer = here.answers.get(tag or answer_tag(query, votes), generation, search, explain=query.explain)
+    answer = here.answers.get(tag, generation, search, explain=query.explain)
     observe.record_answer(answer)
     return answer
 
@@ -165,6 +208,7 @@ def search_or_cached(query: Query, votes: tuple[Votes, ...] | None = None, tag: 
 def answer_tag(query: Query, votes: tuple[Votes, ...]) -> str:
     """A tag of all that an answer depends on: the indexes and their generations, the query, and the votes on it."""
     here = context()
+    here.look(query)
     return entity_tag(*here.index_names, here.indexes.identity(here.index_names), query, votes)
 
 

@@ -22,7 +22,7 @@ from treeline.corpus.function import Address
 from treeline.engine.hits import Hit
 from treeline.ingest.decoding import decode
 from treeline.ingest.state import ARTIFACT as STATE
-from treeline.ingest.state import sources_in
+from treeline.ingest.state import sources_in, totals
 from treeline.search.answer import signature_of
 from treeline.search.files import Files, FolderEntry, References, at_line, depths, lines_of
 from treeline.search.relatives import Neighbour
@@ -34,6 +34,7 @@ from treeline.service.pages.results import PlaceView, place_view
 from treeline.service.present.highlight import file_lines
 from treeline.service.present.markdown import render_markdown
 from treeline.service.present.text import code_markup, file_address, quoted_path, summary, visible, web_address
+from treeline.service.skips import skip_counts
 
 blueprint = APIBlueprint("files_page", __name__, url_prefix="/files", enable_openapi=False)
 
@@ -63,6 +64,7 @@ class IndexView(NamedTuple):
     repositories: list[tuple[str, str, int]]
     more: int
     problem: str
+    skipped: dict[str, int]  # by reason, without the names of files
 
 
 class OutlineRow(NamedTuple):
@@ -133,9 +135,10 @@ def index_view(name: str, title: str) -> IndexView:
     except TreelineError as error:
         if len(context().indexes.names) == 1:
             raise
-        return IndexView(title, "", [], 0, error.message)
+        return IndexView(title, "", [], 0, error.message, {})
     rows = [(visible(repo), file_address(repo), units) for repo, units in counts[:MOST_REPOSITORIES]]
-    return IndexView(title, date, rows, max(0, len(counts) - MOST_REPOSITORIES), "")
+    skipped = totals(skip_counts(context().settings, name))
+    return IndexView(title, date, rows, max(0, len(counts) - MOST_REPOSITORIES), "", skipped)
 
 
 @blueprint.get("/<path:where>")

@@ -39,7 +39,14 @@ def home() -> BaseResponse:
         index, indexes, problem = here.figures(), here.index_titles, None
     except TreelineError as error:
         index, indexes, problem = None, {}, error
-    page = render_template("home.html", examples=EXAMPLES, index=index, indexes=indexes, problem=problem)
+    page = render_template(
+        "home.html",
+        examples=EXAMPLES,
+        index=index,
+        indexes=indexes,
+        problem=problem,
+        is_reading=problem is not None and guard.is_local() and here.is_reading,
+    )
     return Response(page, headers={"Cache-Control": "private, no-cache"})
 
 

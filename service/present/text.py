@@ -100,6 +100,7 @@ def file_address(repo: str, path: str = "", line: int = 0) -> str:
 
 
 SUMMARY_LENGTH = 220
+UNDERLINE = re.compile(r"\A([^\w\s])\1{3,}\s*\n\s*")  # of a heading of reStructuredText
 SENTENCE_END = re.compile(r"(?<=[^\s.][.!?])\s|\n\s*\n")  # not after the dots of `., ..`
 PARAMETERS = re.compile(r"[:@](param|type|return|rtype|raise)|(Args|Arguments|Parameters|Returns)\s*(:|\n\s*-)")
 
@@ -111,7 +112,8 @@ INLINE_CODE = re.compile(r"(?<!`)(?:``|:[\w:]{1,40}:`)~?([^`]+)`{1,2}(?!`)")
 
 def summary(docstring: str, length: int = SUMMARY_LENGTH) -> str:
     """The first sentence of a docstring, on one line; '' if it starts with a list of parameters."""
-    first = SENTENCE_END.split(_without_directive(docstring.strip()), maxsplit=1)[0]
+    text = UNDERLINE.sub("", docstring.strip())
+    first = SENTENCE_END.split(_without_directive(text), maxsplit=1)[0]
     if PARAMETERS.match(first):
         return ""
     line = " ".join(INLINE_CODE.sub(r"`\1`", first).split())

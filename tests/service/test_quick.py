@@ -19,7 +19,9 @@ from treeline.ingest.sources.folder import Folder
 from treeline.ingest.stamps import lock, open_state
 from treeline.search.settings import from_environment
 from treeline.service import quick
+from treeline.service.app import create_app
 from treeline.service.cli import cli
+from treeline.service.cli.serve import project_to_serve
 from treeline.service.mcp.server import create_server
 from treeline.service.projects import has_index
 
@@ -165,3 +167,26 @@ def test_a_file_that_goes_while_it_is_looked_at_is_left_out(home: Path, monkeypa
     monkeypatch.setattr(quick, "index_behind", lambda settings, found, before: before)
     monkeypatch.setattr(quick, "choose", choose_and_remove)
     assert "nothing found" in ask("send a receipt").output
+
+
+def test_the_page_answers_at_once_and_then_from_the_whole_index(home: Path, held: None) -> None:
+    settings = project_to_serve(from_environment(), None, "")[0]
+    client = create_app(settings).test_client()
+    assert "This project is being read" in client.get("/").text
+    page = client.get("/search?q=send+a+receipt").text
+    assert "send_receipt" in page and "From 1 of 3 files; the rest is being read (12 %)" in page
+    answer = client.get("/api/search?q=send+a+receipt").get_json()
+    assert (answer["coverage"]["state"], answer["coverage"]["files"]) == ("partial", 1)
+    assert client.get(f"/functions/{answer['results'][0]['id']}").status_code == 200
+    assert client.get("/readyz").status_code == 503
+    stranger = {"environ_base": {"REMOTE_ADDR": "203.0.113.9"}}
+    assert client.get("/api/search?q=feed", **stranger).status_code == 503  # a look takes seconds
+
+
+def test_the_page_that_waited_is_of_the_whole_index(home: Path) -> None:
+    client = create_app(project_to_serve(from_environment(), None, "")[0]).test_client()
+    wait_for_index()
+    until(lambda: client.get("/readyz").status_code == 200)
+    answer = client.get("/api/search?q=add+up+the+cart").get_json()
+    assert answer["coverage"] is None and answer["results"][0]["func_name"] == "total_price"
+    assert "This project is being read" not in client.get("/").text

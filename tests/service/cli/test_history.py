@@ -183,6 +183,31 @@ def test_impact_names_calls_of_what_is_gone_and_compares_revisions_and_diffs(sho
     assert ask("log", "--path", "nowhere.py") == (1, "")
 
 
+def test_no_escape_or_token_in_a_commit_reaches_the_terminal(shop: Path) -> None:
+    bad = "\x1b[2J\u202e"
+    git(shop, "config", "user.name", f"E{bad}ve")
+    commit(shop, f"Total{bad}", {f"shop{bad}/to{bad}tal.py": CART.replace("total_price", "total") + f"# {bad}\n"})
+    commit(shop, "Total key AKIAQ7X2MZL4TPW9KD3B", {"total.txt": "1"})
+    every = "".join(
+        ask(*words)[1]
+        for words in (
+            ("log", "total"),
+            ("log", "--path", "total.txt"),
+            ("log", "--path", f"shop{bad}/to{bad}tal.py"),
+            ("impact", "HEAD~2..HEAD"),
+            ("context", "total"),
+            ("show", "total"),
+            ("search", "total"),
+            ("--all", "total"),
+            ("-l", "sum"),
+            ("outline", f"shop{bad}/to{bad}tal.py"),
+            ("status", "--skipped"),
+        )
+    )
+    assert every.count("[U+001B][2J") > 6 and not set("\x1b\u202e") & set(every)
+    assert "the message holds a secret" in every and "AKIA" not in every
+
+
 def test_show_lists_the_last_commits_of_a_definition_and_no_others(shop: Path) -> None:
     whole = "def tax():\n    return 1\n\n\n" + CART
     commit(shop, "Tax", {"shop/cart.py": whole})

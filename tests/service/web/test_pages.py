@@ -360,6 +360,7 @@ def test_a_message_becomes_a_sentence(text: str, shown: str) -> None:
         ("Wrap it in <p> tags, ``width`` wide.", "Wrap it in <p> tags, `width` wide."),
         ("Make a :class:`~shapes.Box` of it.", "Make a `shapes.Box` of it."),
         ("Quote it with ```.", "Quote it with ```."),
+        ("```````\n\nRead cookies. More.", "Read cookies."),
     ],
 )
 def test_a_summary_is_free_of_markup(docstring: str, shown: str) -> None:

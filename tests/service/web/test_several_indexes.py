@@ -129,12 +129,14 @@ def test_a_project_is_called_by_its_name_and_the_folder_above_where_two_have_it(
     settings = Settings(home=str(tmp_path / "home"), index="shop.none", indexes="*", feedback=False)
     for folder in ("old/zoo", "new/zoo", "shop"):
         refreshed = refresh_project(settings, project(tmp_path / folder, CODE[Path(folder).name]))
+    refreshed = refresh_project(settings, project(tmp_path / "shop", {"prod.env": "KEY=1"}))
     app = create_app(replace(settings, index=refreshed.project.index))
     client = app.test_client()
     titles = re.findall("<option[^>]*>([^<]*)<", client.get("/").text)
     assert titles[0] == "shop" and sorted(titles[1:]) == ["all", "zoo (new)", "zoo (old)"]
     shown = client.get("/search?q=feed+the+lions&index=all").text + client.get("/files/").text
     assert re.search(r"python · zoo \((old|new)\)", shown) and "Index “zoo (new)”" in shown
+    assert "Left out: 1 × secret." in shown and "prod.env" not in shown
     assert re.search(r"zoo\.[0-9a-f]{10}(?![^<]*>)", shown) is None
     app.extensions["treeline"].close()
 
