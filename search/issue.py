@@ -42,7 +42,9 @@ SYSTEM = re.compile(
 # `Python version: 3.9`
 FACT = re.compile(r"\s*[-*]?\s*(?:\*\*)?[A-Za-z][\w -]{0,30}(?:\*\*)?\s*[:=]\s*(?:\*\*)?\s*\S{1,40}$")
 MESSAGE = re.compile(
-    r"\s*(?:[\w.$]{1,100}(?:Error|Exception|Warning|Failure)|panic|fatal|error(?:\[\w+\])?)\b[^:\n]{0,40}:\s+(.{8,300})"
+    # Looked for in the whole text, where `\s*` is quadratic in blank lines.
+    r"[^\S\n]{0,100}(?:[\w.$]{1,100}(?:Error|Exception|Warning|Failure)|panic|fatal|error(?:\[\w+\])?)"
+    r"\b[^:\n]{0,40}:\s+(.{8,300})"
 )
 CODE = (PROMPT, INDENTED, DIFF, MESSAGE)  # how lines of code or output begin
 FRAME_NAME = re.compile(r'(?:\bFile "[^"\n]{1,500}", line \d{1,9}, in |^\s*at (?:new )?)([\w.$<>]+)')

@@ -249,9 +249,8 @@ def _names(where: Target, root: Path) -> Iterable[tuple[bytes, int]]:
     home = where.settings.home_path
     if where.has_index:
         return indexed_files(where.settings.index, home)
-    reading = reading_of(where.settings)
-    files = listed(find_project(root, home), reading).listing.files
-    return [(os.fsencode(path), one.size) for path, one in files.items() if one.size <= reading.max_file_bytes]
+    files = listed(find_project(root, home), reading_of(where.settings)).listing.files
+    return [(os.fsencode(path), one.size) for path, one in files.items()]
 
 
 def search_files(

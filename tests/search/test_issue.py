@@ -97,7 +97,24 @@ def test_odd_texts_are_read(text: str) -> None:
 def test_reading_is_linear() -> None:
     import time
 
-    for piece in ("a.b", "x::", "`a", "/a", "a_", 'File "', "<!-- ", "Error: ", "**a", "(a", "- [", "A: "):
+    for piece in (
+        "a.b",
+        "x::",
+        "`a",
+        "/a",
+        "a_",
+        'File "',
+        "<!-- ",
+        "Error: ",
+        "**a",
+        "(a",
+        "- [",
+        "A: ",
+        "",
+        " ",
+        "\t",
+        "http://",
+    ):
         start = time.process_time()
         read_issue(f"title\n{piece * 30_000}\n" + f"{piece}\n" * 5_000)
         assert time.process_time() - start < 2.0, piece

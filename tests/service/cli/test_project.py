@@ -20,7 +20,6 @@ from treeline.corpus.errors import InputError, TreelineError
 from treeline.encoder.registry import without_version
 from treeline.engine.embedded import EmbeddedStore
 from treeline.ingest.project import projects
-from treeline.ingest.source import MAX_FILE_BYTES
 from treeline.search.settings import from_environment
 from treeline.service.cli import cli, doctor, occurrences, text
 from treeline.service.projects import refresh_all
@@ -501,11 +500,11 @@ def test_exact_text_is_listed_wherever_it_occurs_relative_to_where_one_stands(
 def test_occurrences_need_no_index_and_are_the_same_with_one(folder: Path) -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDQ7x\n" * 3
     files = {"key.txt": key, "prod.env": "KEY=1", "blob": "KEY\0", "out/a.py": "KEY", ".gitignore": "out/"}
-    project(folder, files | {"big.py": f"KEY{' ' * MAX_FILE_BYTES}", "read.py": "PRIVATE KEY", "r\u00e9.md": "KEY"})
+    project(folder, files | {"read.py": "PRIVATE KEY", "r\u00e9.md": "KEY"})
     before = ask("--all", "KEY")[1].stdout
     assert before.splitlines() == ["read.py:1:9: PRIVATE KEY", "r\u00e9.md:1:1: KEY"]
     assert not projects(from_environment().home_path)
-    ask("index")
+    ask("index", ".")
     assert ask("--all", "KEY")[1].stdout == before and projects(from_environment().home_path)
 
 
