@@ -36,18 +36,22 @@ CHARTS: tuple[tuple[str, Sequence[Series]], ...] = (
 
 def scale_svg(found: dict[str, Any]) -> str:
     """All charts over the number of functions."""
-    steps = found["steps"]
-    charts = [
+    return growth_svg(f"Growth on the {found['engine']} engine", CHARTS, found["steps"])
+
+
+def growth_svg(label: str, charts: Sequence[tuple[str, Sequence[Series]]], steps: Sequence[Step]) -> str:
+    """Charts in two columns over the number of units."""
+    parts = [
         f'<g transform="translate({number % 2 * WIDTH} {number // 2 * HEIGHT})">{chart(title, series, steps)}</g>'
-        for number, (title, series) in enumerate(CHARTS)
+        for number, (title, series) in enumerate(charts)
     ]
-    size = f'width="{2 * WIDTH}" height="{2 * HEIGHT}" viewBox="0 0 {2 * WIDTH} {2 * HEIGHT}"'
+    height = -(-len(charts) // 2) * HEIGHT
+    size = f'width="{2 * WIDTH}" height="{height}" viewBox="0 0 {2 * WIDTH} {height}"'
     style = 'font-family="sans-serif" font-size="11"'
-    label = escape(f"Growth on the {found['engine']} engine")
     background = '<rect width="100%" height="100%" fill="#fff"/>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style} role="img" aria-label="{label}">'
-        f"{background}{''.join(charts)}</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style} role="img" aria-label="{escape(label)}">'
+        f"{background}{''.join(parts)}</svg>\n"
     )
 
 
@@ -55,7 +59,8 @@ def chart(title: str, series: Sequence[Series], steps: Sequence[Step]) -> str:
     sizes = [step["functions"] for step in steps]
     every = {name: [value(step) for step in steps] for name, value in series}
     values = {name: row for name, row in every.items() if any(value is not None for value in row)}
-    across, up = nice(max(sizes)), nice(max(value for row in values.values() for value in row if value is not None))
+    every_value = [value for row in values.values() for value in row if value is not None]
+    across, up = nice(max(sizes)), nice(max(every_value, default=0))
 
     def x(size: float) -> float:
         return LEFT + size / across * (WIDTH - LEFT - RIGHT)

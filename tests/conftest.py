@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.elasticsearch_download import VERSION, ServerMissing
+from tests.elasticsearch_download import NEWEST, VERSION, ServerMissing
 from tests.elasticsearch_server import Cluster, running
 from treeline.search import plan
 
@@ -48,8 +48,18 @@ def long_timeouts() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def elasticsearch_cluster() -> Iterator[Cluster]:
     """One real node without security, started when the first test asks for it; `ELASTICSEARCH_VERSION` chooses it."""
+    yield from _started(os.environ.get("ELASTICSEARCH_VERSION", VERSION))
+
+
+@pytest.fixture(scope="session")
+def newest_elasticsearch_cluster() -> Iterator[Cluster]:
+    """The same of the newest version, the default of compose; it needs a newer Java."""
+    yield from _started(NEWEST)
+
+
+def _started(version: str) -> Iterator[Cluster]:
     try:
-        with running(version=os.environ.get("ELASTICSEARCH_VERSION", VERSION)) as cluster:
+        with running(version=version) as cluster:
             yield cluster
     except ServerMissing as missing:
         pytest.skip(str(missing))
@@ -92,7 +102,7 @@ def group_of(nodeid: str, root: Path) -> str:
     """The server that a test's file or parameter names, otherwise its file. Marks are known to the workers only."""
     file = nodeid.partition("::")[0]
     text = _text(root / file)
-    return next((name for name in SHARED if f"mark.{name}" in text or f"[{name}" in nodeid), file)
+    return next((name for name in SHARED if f"mark.{name}" in text or name in nodeid.partition("[")[2]), file)
 
 
 @cache

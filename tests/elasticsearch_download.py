@@ -1,7 +1,7 @@
 """Elasticsearch for the tests, from Maven Central: fetched and unpacked once, where the user that runs it can read it.
 
-`python -m tests.elasticsearch_download` does it beforehand, and prints where it is. The next major version and
-OpenSearch come from there too.
+`python -m tests.elasticsearch_download` does it beforehand, and prints where it is. The newest version, which needs a
+newer Java than Debian 12 has, and OpenSearch come from there too.
 """
 
 import os
@@ -12,11 +12,15 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from functools import cache
 from pathlib import Path
 
 VERSION = "8.19.21"
-NEXT_MAJOR = "9.2.0"
-NEXT_MAJOR_JAVA = 21  # Debian 12 has 17
+NEWEST = "9.2.0"  # the last one there
+# Can be upgraded to it; later ones of 8.19 cannot, because they were released after it ("failed to load metadata").
+BEFORE_NEWEST = "8.19.5"
+JAVA, NEWEST_JAVA = 17, 21  # Debian 12 has 17
+JAVA_FOLDERS = "/usr/lib/jvm"
 OPENSEARCH = "opensearch-2.19.1"
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 DEBIAN_PACKAGES = {"java": "openjdk-17-jdk-headless", "mvn": "maven"}
@@ -71,14 +75,27 @@ def fetch(version: str = VERSION) -> Path:
 
 
 def java_home(version: str = VERSION) -> Path:
-    """The Java that runs a server: what `ES_JAVA_HOME` names, or the system's. Version 9 needs Java 21."""
-    home = Path(os.environ.get("ES_JAVA_HOME") or Path(os.path.realpath(shutil.which("java") or "java")).parent.parent)
-    if version.startswith("9."):
-        told = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=False).stderr
-        number = re.search(r'version "(\d+)', told)
-        if number is None or int(number[1]) < NEXT_MAJOR_JAVA:
-            raise ServerMissing(f"Elasticsearch {version} needs Java {NEXT_MAJOR_JAVA}: let ES_JAVA_HOME name one")
+    """The Java that runs a server: what `ES_JAVA_HOME` names, the system's, or another one that is installed."""
+    least = NEWEST_JAVA if version.startswith("9.") else JAVA
+    system = Path(os.path.realpath(shutil.which("java") or "/usr/bin/java")).parent.parent
+    homes = (Path(os.environ.get("ES_JAVA_HOME") or system), system, *sorted(Path(JAVA_FOLDERS).glob("*")))
+    home = next((home for home in homes if java_version(home) >= least), None)
+    if home is None:
+        raise ServerMissing(
+            f"Elasticsearch {version} needs Java {least}, and there is none: install one in {JAVA_FOLDERS}, or let "
+            "ES_JAVA_HOME name it"
+        )
     return home
+
+
+@cache
+def java_version(home: Path) -> int:
+    """The major version; 0 where there is no Java."""
+    if not (home / "bin" / "java").exists():
+        return 0
+    words = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=False).stderr
+    number = re.search(r'version "(\d+)', words)
+    return int(number[1]) if number else 0
 
 
 def main() -> int:

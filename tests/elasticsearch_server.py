@@ -23,7 +23,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from tests.elasticsearch_download import (
-    NEXT_MAJOR,
+    NEWEST,
     NOBODY,
     OPENSEARCH,
     OTHER_USER,
@@ -61,6 +61,7 @@ class Node:
     transport_port: int
     folder: Path
     process: subprocess.Popen[bytes] | None = None
+    version: str = VERSION
 
     def kill(self) -> None:
         """As `kill -9`: no farewell to the others."""
@@ -127,12 +128,15 @@ class Cluster:
         """File with the certificate to trust; empty without TLS."""
         return str(self.folder / "ca.pem") if self.tls else ""
 
-    def start(self, node: Node) -> None:
-        """Start a node, for the first time or again on its old data."""
+    def start(self, node: Node, version: str = "") -> None:
+        """Start a node, for the first time or again on its old data, also in another version."""
+        if version not in ("", node.version):
+            node.version = version
+            _configure(self, node)
         with (node.folder / "console.log").open("ab") as console:
             node.process = subprocess.Popen(
-                [*_with_parent(), str(fetch(self.version) / "bin" / self.product)],
-                env=_environment(node.folder / "config", self.heap, self.version, lasting=self.lasting),
+                [*_with_parent(), str(fetch(node.version) / "bin" / self.product)],
+                env=_environment(node.folder / "config", self.heap, node.version, lasting=self.lasting),
                 stdout=console,
                 stderr=subprocess.STDOUT,
                 cwd=node.folder,
@@ -190,7 +194,9 @@ def running(
     folder.chmod(0o755)
     cluster = Cluster(folder, heap=heap, version=version, lasting=lasting)
     try:
-        cluster.nodes = [Node(f"node{n}", free_port(), free_port(), folder / f"node{n}") for n in range(nodes)]
+        cluster.nodes = [
+            Node(f"node{n}", free_port(), free_port(), folder / f"node{n}", version=version) for n in range(nodes)
+        ]
         for node in cluster.nodes:
             _configure(cluster, node)
         for node in cluster.nodes:
@@ -205,11 +211,11 @@ def running(
 
 def _configure(cluster: Cluster, node: Node) -> None:
     config = node.folder / "config"
-    shutil.copytree(fetch(cluster.version) / "config", config, dirs_exist_ok=True)
+    shutil.copytree(fetch(node.version) / "config", config, dirs_exist_ok=True)
     (node.folder / "tmp").mkdir(exist_ok=True)
     options = config / "jvm.options"
     unwanted = ["file=logs/"]  # OpenSearch logs its garbage collection into its own folder, which is not ours to write
-    if not _has_vector_module(java_home(cluster.version)):
+    if not _has_vector_module(java_home(node.version)):
         unwanted.append(VECTOR_MODULE)
     lines = options.read_text(encoding="utf-8").splitlines()
     kept = [line for line in lines if not any(part in line for part in unwanted)]
@@ -276,7 +282,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--heap", default=HEAP)
-    parser.add_argument("--version", default=VERSION, help=f"such as {NEXT_MAJOR} or {OPENSEARCH}")
+    parser.add_argument("--version", default=VERSION, help=f"such as {NEWEST} or {OPENSEARCH}")
     parser.add_argument("--lasting", action="store_true", help="compile in full: for benchmarks")
     parser.add_argument("--kept", type=Path, help="a folder for the data, which stays there for the next time")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

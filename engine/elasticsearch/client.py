@@ -45,6 +45,9 @@ PROGRESS_TIMEOUT_S = 180.0  # seconds without any progress until a load gives up
 FIRST_PAUSE = 0.25  # seconds; doubled each time
 LONGEST_PAUSE = 15.0
 
+# Of the REST API, in the headers of a request: version 8 and 9 both speak 8, and 8 refuses what a client of 9 says.
+COMPATIBLE = re.compile(r"compatible-with=\d+"), "compatible-with=8"
+
 log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
@@ -55,8 +58,8 @@ TLS_HINT = (
 )
 
 
-class QuickToConnect(Urllib3HttpNode):
-    """A node with a short time to connect and its own time to answer."""
+class Node(Urllib3HttpNode):
+    """A node with a short time to connect and its own time to answer, of version 8 or 9 whatever the client's."""
 
     def perform_request(
         self,
@@ -69,6 +72,8 @@ class QuickToConnect(Urllib3HttpNode):
         seconds = self.config.request_timeout if isinstance(request_timeout, DefaultType) else request_timeout
         connecting = CONNECT_SECONDS if seconds is None else min(seconds, CONNECT_SECONDS)
         both: Any = urllib3.Timeout(connect=connecting, read=seconds)
+        pattern, ours = COMPATIBLE
+        headers = HttpHeaders({name: pattern.sub(ours, value) for name, value in (headers or {}).items()})
         return super().perform_request(method, target, body=body, headers=headers, request_timeout=both)
 
 
@@ -87,7 +92,7 @@ def connect(
     try:
         return Elasticsearch(
             list(urls),
-            node_class=QuickToConnect,
+            node_class=Node,
             serializer=OrjsonSerializer(),
             request_timeout=ANSWER_SECONDS,
             connections_per_node=CONNECTIONS,

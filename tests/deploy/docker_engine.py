@@ -148,7 +148,7 @@ def build_elasticsearch(docker: Docker, name: str) -> None:
     """The test distribution with the official image's folders, user and environment-to-setting rule."""
     debian(docker)
     try:
-        home = fetch()
+        home = fetch(name.rpartition(":")[2])
     except ServerMissing as missing:
         raise EngineMissing(str(missing)) from missing
     with tempfile.TemporaryDirectory() as folder:

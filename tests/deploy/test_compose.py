@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import treeline
+from tests.elasticsearch_download import NEWEST
 from treeline.search.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
@@ -77,8 +78,8 @@ def test_images_are_pinned_and_of_one_stack_version(name: str) -> None:
     if name in OURS:
         assert (services[name]["build"]["context"], image) == (".", f"treeline:{treeline.__version__}")
     else:
-        assert image.endswith(":${STACK_VERSION:-8.19.21}"), image
-        assert example["STACK_VERSION"] == "8.19.21"
+        assert image.endswith(f":${{STACK_VERSION:-{NEWEST}}}"), image
+        assert example["STACK_VERSION"] == NEWEST
 
 
 @pytest.mark.parametrize("name", services)

@@ -23,6 +23,7 @@ import pytest
 import yaml
 
 from tests.deploy.docker_engine import Docker, EngineMissing, docker_engine, provide_images
+from tests.elasticsearch_download import VERSION
 from tests.elasticsearch_server import free_port
 from tests.ingest.loading import record
 
@@ -181,7 +182,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder.mkdir()
     copy_checkout(folder)
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
-    elasticsearch = compose["services"]["elasticsearch"]["image"].replace("${STACK_VERSION:-", "").replace("}", "")
+    elasticsearch = re.sub(r"\$\{STACK_VERSION.*", VERSION, compose["services"]["elasticsearch"]["image"])
     write_override(folder)
     write_archive(folder / "archive")
     project = f"treeline-test-{os.getpid()}"
@@ -207,11 +208,12 @@ def forget_image(docker: Docker, name: str) -> None:
 
 
 def write_secrets(stack: Stack) -> None:
-    """What the person sets in `.env`: the secrets, and here a free port, a small source and small nodes."""
+    """What the person sets in `.env`: the secrets, and here a free port, a small source and small nodes, of the version
+    that runs on Debian 12's Java."""
     file = stack.folder / ".env"
     lines = dict(line.split("=", 1) for line in file.read_text().splitlines() if re.match(r"\w+=", line))
     lines |= PASSWORDS | {"KIBANA_ENCRYPTION_KEY": "0123456789abcdef" * 2, "SERVICE_PORT": str(stack.port)}
-    lines |= {"TREELINE_FIRST_SOURCE": FIRST_SOURCE, "ELASTICSEARCH_MEMORY": "1g"}
+    lines |= {"TREELINE_FIRST_SOURCE": FIRST_SOURCE, "ELASTICSEARCH_MEMORY": "1g", "STACK_VERSION": VERSION}
     lines |= {"TREELINE_CODESEARCHNET": "http://archive:8000"}
     file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()), encoding="utf-8")
 

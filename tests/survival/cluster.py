@@ -23,7 +23,7 @@ from benchmarks import scale
 from benchmarks.http import questions
 from benchmarks.scale import COPY_SIZE, GrownSource, copies
 from benchmarks.watch import Watch
-from tests.elasticsearch_download import ServerMissing
+from tests.elasticsearch_download import VERSION, ServerMissing
 from tests.elasticsearch_server import Cluster, Node, running
 from treeline.corpus.errors import TreelineError
 from treeline.engine.elasticsearch import ElasticsearchStore
@@ -82,19 +82,24 @@ class Trial:
             raise TreelineError(f"{figures['lost']} functions lost, {figures['unexpected']} too many")
         return figures
 
-    def restart_one_by_one(self) -> dict[str, Any]:
-        """A rolling restart as Elastic describes it: no replica moves while a node is away."""
+    def restart_one_by_one(self, version: str = "") -> dict[str, Any]:
+        """A rolling restart as Elastic describes it: no replica moves while a node is away. With a version it is the
+        upgrade to it."""
         with self._step() as figures, self.searching(figures):
             for node in self.cluster.nodes:
                 self._allocate("primaries")
+                self.admin.indices.flush(index="_all")
                 node.stop()
                 # A busy master may not have noticed yet; waiting for all nodes would then end at once.
                 wait_for(lambda: self.admin.cluster.health()["number_of_nodes"] < len(self.cluster.nodes))
-                self.cluster.start(node)
+                self.cluster.start(node, version)
                 self.cluster.wait(len(self.cluster.nodes))
                 self._allocate(None)
                 self.wait_until_well()
-        return figures
+        return figures | {"versions": self.versions()}
+
+    def versions(self) -> list[str]:
+        return sorted(node["version"] for node in self.admin.nodes.info(metric="none")["nodes"].values())
 
     def roll_back(self) -> dict[str, Any]:
         """Back to the generation before, until a searcher that is open has followed."""
@@ -217,7 +222,11 @@ def settings_on(cluster: Cluster, home: str) -> Settings:
 
 
 def run(
-    trial: Trial, first: Sequence[Source], second: Sequence[Source], keep: Callable[[dict[str, Any]], None]
+    trial: Trial,
+    first: Sequence[Source],
+    second: Sequence[Source],
+    keep: Callable[[dict[str, Any]], None],
+    upgrade: str = "",
 ) -> None:
     """All steps, the first load included unless the index is there already."""
     document: dict[str, Any] = {"nodes": len(trial.cluster.nodes), "shards": trial.settings.elasticsearch_shards}
@@ -226,7 +235,7 @@ def run(
         keep(document)
     steps: dict[str, Callable[[], dict[str, Any]]] = {"killed": lambda: trial.kill_a_node_while_loading(second)}
     if len(trial.cluster.nodes) > 1:
-        steps["rolling restart"] = trial.restart_one_by_one
+        steps["rolling restart"] = lambda: trial.restart_one_by_one(upgrade)
     steps |= {"rolled back": trial.roll_back, "snapshot": trial.snapshot_and_restore}
     for name, step in steps.items():
         document[name] = step()
@@ -238,9 +247,20 @@ def run(
 @click.option("--functions", default=COPY_SIZE, help="In the index before anything happens.")
 @click.option("--more", default=COPY_SIZE // 10, help="Are loaded while a node is killed.")
 @click.option("--heap", default="1500m", help="Of each node.")
+@click.option("--version", default=VERSION, help="Of Elasticsearch.")
+@click.option("--upgrade", default="", metavar="VERSION", help="Restart the nodes in another version, one by one.")
 @click.option("--kept", type=click.Path(path_type=Path), help="Folder of the data; its index is not loaded again.")
 @click.option("--json", "target", type=click.Path(path_type=Path), help="A file for the figures.")
-def main(nodes: int, functions: int, more: int, heap: str, kept: Path | None, target: Path | None) -> None:
+def main(
+    nodes: int,
+    functions: int,
+    more: int,
+    heap: str,
+    version: str,
+    upgrade: str,
+    kept: Path | None,
+    target: Path | None,
+) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
     def keep(document: dict[str, Any]) -> None:
@@ -255,9 +275,9 @@ def main(nodes: int, functions: int, more: int, heap: str, kept: Path | None, ta
         second = GrownSource(open_source(data, ReadOptions()), len(first), more / COPY_SIZE)
         with (
             TemporaryDirectory(prefix="treeline-cluster-") as home,
-            running(nodes=nodes, heap=heap, lasting=True, kept=kept) as cluster,
+            running(nodes=nodes, heap=heap, version=version, lasting=True, kept=kept) as cluster,
         ):
-            run(Trial(cluster, settings_on(cluster, home), questions()), first, [second], keep)
+            run(Trial(cluster, settings_on(cluster, home), questions()), first, [second], keep, upgrade)
     except (ServerMissing, TreelineError) as error:
         sys.exit(str(error))
 

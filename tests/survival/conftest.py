@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.elasticsearch_download import ServerMissing, fetch
+from tests.elasticsearch_download import BEFORE_NEWEST, VERSION, ServerMissing, fetch
 from tests.elasticsearch_server import Cluster, running
 
 
-def server_or_skip() -> None:
+def server_or_skip(version: str = VERSION) -> None:
     try:
-        fetch()
+        fetch(version)
     except ServerMissing as missing:
         pytest.skip(str(missing))
 
@@ -24,6 +24,6 @@ def single_node() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def three_nodes() -> Iterator[Cluster]:
-    server_or_skip()
-    with running(nodes=3) as cluster:
+    server_or_skip(BEFORE_NEWEST)
+    with running(nodes=3, version=BEFORE_NEWEST) as cluster:
         yield cluster
