@@ -323,7 +323,7 @@ def series(moment: str, figure: str) -> Sequence[Series]:
 CHARTS: Sequence[tuple[str, Sequence[Series]]] = [
     *((f"{moment}, s of processor time", series(moment, "processor")) for moment in MOMENTS),
     ("memory of the whole index, MB", series(WHOLE, "memory_mb")),
-    ("disk, MB", [(tool, lambda step, tool=tool: step["disk_mb"].get(tool)) for tool in ("treeline", "semble")]),
+    ("disk, MB", [("treeline", lambda step: step["disk_mb"].get("treeline"))]),
 ]
 
 

@@ -99,7 +99,8 @@ class Trial:
         return figures | {"versions": self.versions()}
 
     def versions(self) -> list[str]:
-        return sorted(node["version"] for node in self.admin.nodes.info(metric="none")["nodes"].values())
+        nodes = self.admin.nodes.info(node_id="_all", metric="none")["nodes"]
+        return sorted(node["version"] for node in nodes.values())
 
     def roll_back(self) -> dict[str, Any]:
         """Back to the generation before, until a searcher that is open has followed."""
