@@ -6,7 +6,7 @@
   TREC-2, 1994. Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 2023, find it
   better than RRF once its weights are chosen; so did we (docs/research/lanes.md).
 - `adaptive`, the default: the score sum with weights that depend on the query. Bruch et al. find that the best weight
-  differs between query sets; here the query's route and length choose it, and how confident each lane is.
+  differs between query sets; here the query's route and form choose it, and how confident each lane is.
 - `intersection`: results of every lane first, then the dense lane's, then the rest. Seen in a CodeSearchNet engine for
   Ruby.
 """
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
+from treeline.corpus.function import FUNCTION_KINDS
 from treeline.engine.hits import Hit, Hits, Rows, Scores, align, run_starts
 from treeline.rerank.candidates import ABSENT, LANE_HEAD, Candidate, Candidates, Evidence, LaneColumns, Positions
 
@@ -43,12 +44,14 @@ WEIGHTS_BY_KIND: Mapping[str, Mapping[str, float]] = {
 }
 KINDS_IN_WORDS = ("conceptual", "mixed")
 WEIGHTS_IN_WORDS: Mapping[str, float] = {"keyword": 1.0, "graph": 1.0}
-# The dense lane's weight for a query in words is its number of words less two, from 2 to 6. Chosen on other questions
-# than those we report (docs/research/lanes.md).
+# The dense lane's weight for a query in words, among functions alone, is its number of words less two, from 2 to 6;
+# where files are units too, it is that of a question or that of another query, which more often has words of the code.
+# Chosen on other questions than those we report (docs/research/lanes.md).
 WORDS_LESS, LEAST_DENSE, MOST_DENSE = 2.0, 2.0, 6.0
-CONFIDENCE = 10.0  # a best cosine .07 above usual doubles the lane's weight
-# The factor at the least: in a small repository even the right answer to a paraphrase has a cosine below usual.
-LEAST_CONFIDENCE = 0.35
+QUESTION, STATEMENT = 5.0, 2.0
+# A best cosine .07 above usual doubles the lane's weight. Below usual it counts less among functions alone: in a small
+# repository even the right answer to a paraphrase has such a cosine.
+CONFIDENCE = 10.0
 
 FILLER = "dense"
 # Lifts the intersection above everything else, and the filler above the other lanes. It is part of the shares, so the
@@ -60,10 +63,12 @@ Fusion = Callable[[Sequence["RankedList"], Mapping[str, float], "QueryTraits", i
 
 
 class QueryTraits(NamedTuple):
-    """The kind of a query (see `treeline.search.plan`) and its number of words, for fusion."""
+    """The kind of a query (see `treeline.search.plan`), its number of words, and whether it begins as a question, for
+    fusion."""
 
     kind: str = ""
     words: int = 0
+    is_question: bool = False
 
 
 @frozen
@@ -113,10 +118,19 @@ def adaptive(
     """Fuse by score with weights chosen for this query; an unknown kind uses the given weights."""
     own = weights_for(traits) or weights
     if traits.kind in KINDS_IN_WORDS:
-        factors = {one.lane: max(LEAST_CONFIDENCE, exp(CONFIDENCE * one.margin)) for one in lists if one.margin}
+        among_files = has_files(lists)
+        if among_files:
+            own = {**own, "dense": QUESTION if traits.is_question else STATEMENT}
+        factors = {one.lane: max(float(among_files), exp(CONFIDENCE * one.margin)) for one in lists if one.margin}
         sure = {lane: weight_of(lane, own) * factor for lane, factor in factors.items()}
         own = {**own, **sure}
     return score_sum(lists, own, traits, limit)
+
+
+def has_files(lists: Sequence[RankedList]) -> bool:
+    """Whether the longest list has files, classes or sections, and not functions alone."""
+    hits = Hits.of(max((ranking.hits for ranking in lists), key=len, default=()))
+    return not FUNCTION_KINDS.issuperset(hits.table.parts("kind", hits.rows))
 
 
 def weights_for(traits: QueryTraits) -> Mapping[str, float] | None:

@@ -69,6 +69,7 @@ PADDING = frozenset(
     "declared function functions method methods class classes code source implementation implemented called named "
     "usage use example look up python java javascript go ruby php please".split()
 )
+QUESTION = re.compile(r"(?:how|where|what|which|why|when|who|does|is|can)\b", re.IGNORECASE)
 ENGLISH = re.compile(r"[A-Za-z][\w']*")
 ONE_WORD = re.compile(r"[^\W\d]\w+")  # `Flask`, `open`: a word like any other, and maybe the name of something
 VERBATIM = re.compile(r"\"[^\"]*\"|`[^`]*`")  # text in quotes is never corrected
@@ -102,6 +103,7 @@ class Route:
     direction: Direction = "in"
     depth: int = 1
     words: int = 0
+    is_question: bool = False  # whether it begins with a word that asks
     tests: bool = False  # whether only tests are asked for
     location: Location | None = None  # the file, folder or line that the whole query names
 
@@ -117,7 +119,7 @@ class Route:
 
     @property
     def traits(self) -> QueryTraits:
-        return QueryTraits(self.kind, self.words)
+        return QueryTraits(self.kind, self.words, self.is_question)
 
     def lanes(self) -> tuple[str, ...]:
         """The lanes of a hybrid search."""
@@ -369,7 +371,7 @@ def route(text: str, defines: Defines = nothing) -> Route:
         or _definition(text, quotes, words, defines)
         or _by_names(text, quotes, words)
     )
-    return replace(result, location=location or parse_place(text))
+    return replace(result, location=location or parse_place(text), is_question=bool(QUESTION.match(text)))
 
 
 def _without_mark(symbol: str, quotes: tuple[str, ...], defines: Defines) -> str:

@@ -198,6 +198,29 @@ def test_the_more_words_a_question_has_the_more_its_meaning_counts() -> None:
     assert dense[1] == dense[4] == LEAST_DENSE < dense[6] < dense[8] == dense[12] == MOST_DENSE
 
 
+def test_among_files_a_question_counts_by_its_meaning_more_than_a_statement() -> None:
+    keyword, dense = ranked("keyword", "XYZ"), ranked("dense", "YXZ")
+    of_files = replace(keyword, hits=[replace(hit, address=hit.address._replace(kind="file")) for hit in keyword.hits])
+    shares = {
+        is_question: adaptive([of_files, dense], {}, QueryTraits("conceptual", 6, is_question), 1)[0].score
+        for is_question in (False, True)
+    }
+    assert shares[False] < shares[True] < 1
+    alike = [adaptive([keyword, dense], {}, QueryTraits("conceptual", 6, one), 1)[0].score for one in (False, True)]
+    assert alike[0] == alike[1], "among functions alone its length decides"
+
+
+def test_among_files_a_cosine_below_usual_counts_as_usual() -> None:
+    keyword, dense = ranked("keyword", "XYZ"), ranked("dense", "YXZ")
+    of_files = replace(keyword, hits=[replace(hit, address=hit.address._replace(kind="file")) for hit in keyword.hits])
+
+    def best(*lists: RankedList) -> float:
+        return adaptive(lists, {}, QueryTraits("conceptual", 6), 1)[0].score
+
+    assert best(of_files, replace(dense, margin=-0.2)) == pytest.approx(best(of_files, dense))
+    assert best(keyword, replace(dense, margin=-0.2)) < best(keyword, dense)
+
+
 def test_a_lane_that_is_surer_than_usual_is_believed_more() -> None:
     keyword, dense = ranked("keyword", "XYZ"), ranked("dense", "YXZ")
     shares = {}

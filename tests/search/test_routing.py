@@ -154,6 +154,20 @@ def test_a_definition_of_an_ordinary_word_may_be_a_question_in_words(text: str) 
     assert route(text).kind == "mixed" and "dense" in route(text).lanes()
 
 
+@pytest.mark.parametrize(
+    ("text", "is_question"),
+    [
+        ("how are cookies signed", True),
+        ("Where does the request go", True),
+        ("fix the order of cookies", False),
+        ("cookie signing", False),
+        ("whatever is signed", False),
+    ],
+)
+def test_a_question_begins_with_a_word_that_asks(text: str, *, is_question: bool) -> None:
+    assert route(text).is_question == is_question
+
+
 def test_a_question_for_tests_asks_for_nothing_else() -> None:
     assert route("tests for Session").tests and route("what tests Session").tests
     assert not route("what uses Session").tests
