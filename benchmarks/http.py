@@ -147,7 +147,7 @@ def by_threads(base: str, wanted: Sequence[str], clients: int, seconds: float) -
     )
 
 
-START_SECONDS = 120.0
+START_SECONDS = 600.0
 
 
 @contextmanager

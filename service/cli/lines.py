@@ -17,7 +17,7 @@ import click
 
 from treeline.search.occurrences import Line
 from treeline.service.cli.options import Command
-from treeline.service.present.text import visible
+from treeline.service.present.text import visible, visible_name
 
 
 def is_for_a_person() -> bool:
@@ -87,5 +87,5 @@ def painted(line: Line) -> str:
 def grep_line(path: str, line: Line, column: int = 0) -> str:
     """`path:line:column: text`, which editors, `fzf` and Emacs read; a line of context as grep has it."""
     if not line.spans and not column:
-        return f"{visible(path)}-{line.number}- {visible(line.text)}"
-    return f"{visible(path)}:{line.number or 1}:{column or line.column}: {visible(line.text)}"
+        return f"{visible_name(path)}-{line.number}- {visible(line.text)}"
+    return f"{visible_name(path)}:{line.number or 1}:{column or line.column}: {visible(line.text)}"

@@ -31,7 +31,7 @@ from treeline.service.cli.options import (
     settings_for,
     target,
 )
-from treeline.service.present.text import visible
+from treeline.service.present.text import visible_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -350,7 +350,7 @@ def show(matches: Sequence[FileMatches], listing: Listing) -> None:
     for number, one in enumerate(matches):
         path = one.file.shown_path
         if headings:
-            say("\n" * bool(number) + paint(visible(path), fg="magenta"))
+            say("\n" * bool(number) + paint(visible_name(path), fg="magenta"))
         rows = _rows(path, one, listing, headings=headings)
         write("".join(f"{row}\n" for row in rows))
     if headings:
@@ -360,11 +360,11 @@ def show(matches: Sequence[FileMatches], listing: Listing) -> None:
 
 def _rows(path: str, one: FileMatches, listing: Listing, *, headings: bool) -> Iterator[str]:
     if listing.files_with_matches:
-        yield visible(path)
+        yield visible_name(path)
         return
     matching = [line for line in one.lines if line.spans]
     if listing.count:
-        yield f"{visible(path)}:{len(matching)}"
+        yield f"{visible_name(path)}:{len(matching)}"
         return
     if listing.only_matching:
         for line in matching:

@@ -12,6 +12,7 @@ from treeline.corpus.errors import REBUILD, EngineUnavailable, IndexMissing, Inp
 from treeline.ingest.source import readable
 from treeline.service.cli.lines import pager, pager_option
 from treeline.service.cli.options import echo, echo_json, how_to_index, index_options, settings_for, target_settings
+from treeline.service.present.text import visible_name
 
 if TYPE_CHECKING:
     from treeline.engine.protocol import Store
@@ -87,7 +88,7 @@ def _list_skips(settings: Settings, *, as_json: bool) -> None:
     for reason in order:
         echo(f"{len(by_reason[reason]):,} × {reason}")
         for path in by_reason[reason]:
-            echo(f"  {path}")
+            echo(f"  {visible_name(path)}")
     echo(f"{len(skips):,} left out of {settings.index}" if skips else f"nothing is left out of {settings.index}")
 
 

@@ -31,6 +31,7 @@ from treeline.service.present.text import (
     distinct_functions,
     summary,
     visible,
+    visible_name,
 )
 
 if TYPE_CHECKING:
@@ -122,8 +123,8 @@ def _result(
     in_file = len(needle.occurrences(whole)) if whole else 0
     count = f"{part.occurrences} of {in_file} in this file" if in_file > 1 else ""
     notes = [paint(note, fg="green") for note in (relation, count) if note]
-    name = paint(visible(unit.func_name), bold=True)
-    yield "  ".join([f"{result.rank:>2}. {name}", paint(visible(place), fg="cyan"), *notes])
+    name = paint(visible_name(unit.func_name), bold=True)
+    yield "  ".join([f"{result.rank:>2}. {name}", paint(visible_name(place), fg="cyan"), *notes])
     if explain:
         for line in _why(result.candidate, clusters):
             yield paint(INDENT + line, fg="yellow")
@@ -165,7 +166,7 @@ def member_line(member: Member) -> str:
 
 def headline(address: Address) -> str:
     """The name and location of a unit."""
-    name, repo, file = visible(address.func_name), visible(address.repo), visible(location(address))
+    name, repo, file = map(visible_name, (address.func_name, address.repo, location(address)))
     return paint(name, bold=True) + paint(f"  {repo}", fg="cyan") + paint(f"  {file}", dim=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from treeline.corpus.counting import counted
 from treeline.corpus.function import Address
 from treeline.search.impact import Dependent, FileChange, Impact
-from treeline.service.present.text import visible
+from treeline.service.present.text import visible, visible_name
 
 MOST_LISTED = 20  # of each group
 
@@ -39,7 +39,7 @@ def describe_impact(impact: Impact, changes: Sequence[FileChange]) -> Iterator[s
         yield "files that likely have to change as well"
         for file in impact.files:
             times = [f"changed together {counted(file.commits, 'time')}"] if file.commits else []
-            yield visible(f"  {file.path}  {'; '.join([*times, *file.reasons])}".rstrip())
+            yield visible_name(f"  {file.path}  {'; '.join([*times, *file.reasons])}".rstrip())
 
 
 def _dependent(one: Dependent) -> str:
@@ -55,6 +55,6 @@ def _address(address: Address) -> str:
 
 def _rows(rows: Iterable[str]) -> Iterator[str]:
     every = list(rows)
-    yield from (visible(f"  {row}") for row in every[:MOST_LISTED])
+    yield from (visible_name(f"  {row}") for row in every[:MOST_LISTED])
     if len(every) > MOST_LISTED:
         yield f"  and {len(every) - MOST_LISTED:,} more"

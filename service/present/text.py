@@ -55,7 +55,7 @@ def describe_commit(commit: Commit, paths: Sequence[str] | None = None) -> str:
     if paths is None:
         return line
     more = f" and {len(paths) - FILES_SHOWN} more" if len(paths) > FILES_SHOWN else ""
-    return f"{line}\n    {', '.join(paths[:FILES_SHOWN])}{more}" if paths else f"{line}\n    no file"
+    return f"{line}\n    {', '.join(map(visible_name, paths[:FILES_SHOWN]))}{more}" if paths else f"{line}\n    no file"
 
 
 def describe_commits(answer: CommitAnswer) -> Iterator[str]:
@@ -76,6 +76,11 @@ def visible(text: str) -> str:
     Nothing is left that moves a terminal's cursor, makes code look different from what runs, or only an agent sees.
     """
     return INVISIBLE.sub(lambda match: f"[{code_point(match[0])}]", text.replace("\r\n", "\n"))
+
+
+def visible_name(text: str) -> str:
+    """The same of a name or path, on one line: a line end in it would look like the next result."""
+    return visible(text).replace("\n", f"[{code_point(chr(10))}]")
 
 
 def web_address(url: str) -> str:

@@ -186,24 +186,25 @@ def test_impact_names_calls_of_what_is_gone_and_compares_revisions_and_diffs(sho
 def test_no_escape_or_token_in_a_commit_reaches_the_terminal(shop: Path) -> None:
     bad = "\x1b[2J\u202e"
     git(shop, "config", "user.name", f"E{bad}ve")
-    commit(shop, f"Total{bad}", {f"shop{bad}/to{bad}tal.py": CART.replace("total_price", "total") + f"# {bad}\n"})
+    commit(shop, f"Total{bad}", {f"shop{bad}/to\n{bad}tal.py": CART.replace("total_price", "total") + f"# {bad}\n"})
     commit(shop, "Total key AKIAQ7X2MZL4TPW9KD3B", {"total.txt": "1"})
     every = "".join(
         ask(*words)[1]
         for words in (
             ("log", "total"),
             ("log", "--path", "total.txt"),
-            ("log", "--path", f"shop{bad}/to{bad}tal.py"),
+            ("log", "--path", f"shop{bad}/to\n{bad}tal.py"),
             ("impact", "HEAD~2..HEAD"),
             ("context", "total"),
             ("show", "total"),
             ("search", "total"),
             ("--all", "total"),
             ("-l", "sum"),
-            ("outline", f"shop{bad}/to{bad}tal.py"),
+            ("outline", f"shop{bad}/to\n{bad}tal.py"),
             ("status", "--skipped"),
         )
     )
+    assert "to[U+000A][U+001B]" in every and not any(line.startswith("[U+001B]") for line in every.splitlines())
     assert every.count("[U+001B][2J") > 6 and not set("\x1b\u202e") & set(every)
     assert "the message holds a secret" in every and "AKIA" not in every
 
