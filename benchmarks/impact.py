@@ -6,17 +6,20 @@ Each commit is indexed as it is, but for the hidden file, which is as it was bef
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
 import click
 
+from treeline.corpus.counting import counted
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
+from treeline.encoder.protocol import NO_ENCODER
 from treeline.engine.hits import Hit
 from treeline.eval.dataset import Case, DataSet, Evaluation, Metric, Ranking, System, join
 from treeline.eval.harness import Output, evaluation_settings, finish, loading, measure_systems, output_options
@@ -67,7 +70,7 @@ def choose(log: Log, most: int) -> dict[str, Hiding]:
 @output_options
 def command(repositories: tuple[Path, ...], commits: int, ablate: bool, output: Output) -> None:
     """Commits with one file hidden, found from the others. REPOSITORY is a folder of git, bare or not."""
-    settings = evaluation_settings(ENGINE, "")
+    settings = replace(evaluation_settings(ENGINE, ""), encoder=NO_ENCODER)  # nothing is found by meaning here
     evaluations = [
         one for repository in repositories for one in _evaluate(repository, commits, settings, ablate, output)
     ]
@@ -104,21 +107,34 @@ def _evaluate(repository: Path, most: int, settings: Settings, ablate: bool, out
     hidings = choose(log, most)
     home = eval_settings(settings).home_path
     home.mkdir(parents=True, exist_ok=True)
+    gaps = 0
     for hiding, history in _replay(log, hidings, repo, home / f"impact-{repo}.sqlite"):
+        try:
+            folder, diff = _prepare(git, hiding, home / "impact" / repo)
+        except (InputError, subprocess.CalledProcessError):
+            gaps += 1
+            continue
         with loading(output.console) as progress:
-            folder = check_out(git, hiding.commit.hash, home / "impact" / repo)
-            old = run_git(folder, "cat-file", "blob", f"{hiding.commit.hash}^:{hiding.path}")
-            (folder / hiding.path).write_bytes(old)
             source = open_folder(str(folder), ReadOptions(include_tests=True), repo=repo)
             index = f"impact-{repo.replace('+', '-')}".lower()
             searcher = sources_searcher(index, [source], settings, progress, version=code_version())
-        diff = parse_diff(read_diff(folder, f"{hiding.commit.hash}^..{hiding.commit.hash}"))
         changes = [change for change in diff if change.path != hiding.path]
         with closing(searcher), searcher.searcher() as current:
             rankings = dict(_rankings(current, history, changes, repo, ablate))
         case = Case(hiding.commit.hash[:12], hiding.commit.subject, {hiding.path: 1.0}, group=repo)
         systems = [System(name, name, _constant(paths)) for name, paths in rankings.items()]
         yield measure_systems(dataset([case]), systems, output.console)
+    if gaps:
+        output.console.print(f"{repo}: {counted(gaps, 'commit')} left out, of which git lacks a file")
+
+
+def _prepare(git: Path, hiding: Hiding, folder: Path) -> tuple[Path, list[FileChange]]:
+    """The commit checked out, but for the hidden file, and what it changed."""
+    check_out(git, hiding.commit.hash, folder)
+    diff = parse_diff(read_diff(folder, f"{hiding.commit.hash}^..{hiding.commit.hash}"))
+    old = run_git(folder, "cat-file", "blob", f"{hiding.commit.hash}^:{hiding.path}")
+    (folder / hiding.path).write_bytes(old)
+    return folder, diff
 
 
 def _replay(log: Log, hidings: Mapping[str, Hiding], repo: str, file: Path) -> Iterator[tuple[Hiding, History]]:

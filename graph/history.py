@@ -54,7 +54,7 @@ BESIDE_CODE = re.compile(
 
 FADING = 20.0  # commits after which an older one counts half for files that change together, or often
 TOGETHER = 200  # last commits of a file that say what changes with it
-LATELY = 300  # last commits of a repository that say what changes often
+LATELY, LATELY_FADING = 30, 5.0  # last commits of a repository that say what is being worked on
 
 
 class Change(NamedTuple):
@@ -88,10 +88,12 @@ class Vote(NamedTuple):
 
 
 class Companion(NamedTuple):
-    """A file that changed together with others: a weight that fades with age and size, and the common commits."""
+    """A file that changed together with others: a weight that fades with age and size, the common commits, and the
+    largest part of the commits of one of the others that they are."""
 
     weight: float
     commits: int
+    share: float
 
 
 @frozen
@@ -181,6 +183,10 @@ class History:
         rows = self._rows("SELECT id, repo, path FROM file WHERE NOT is_gone")
         return {id_: (repo, path) for id_, repo, path in rows}
 
+    def paths_of(self, repo: str) -> set[str]:
+        """Every path of a repository that is there."""
+        return {path for (path,) in self._rows("SELECT path FROM file WHERE repo = ? AND NOT is_gone", repo)}
+
     def last_of(self, files: Iterable[int], k: int) -> list[int]:
         """The ids of the last commits that touched any of these files, newest first; no routine, no mass changes."""
         sql = (
@@ -195,6 +201,7 @@ class History:
         """The other files that commits changed together with these. A common commit counts less the more files it
         touches and the older it is among those of the file. A new file has the commits of its folder."""
         weights: dict[int, float] = defaultdict(float)
+        shares: dict[int, float] = defaultdict(float)
         commits: dict[int, set[int]] = defaultdict(set)
         known = dict(
             self._rows(
@@ -206,9 +213,14 @@ class History:
             ids = self._rows(
                 "SELECT commit_id FROM touched WHERE file_id = ? ORDER BY commit_id DESC LIMIT ?", own, TOGETHER
             )
+            parts: dict[int, float] = defaultdict(float)
             for file, commit, weight in self._fading(ids):
-                weights[file] += weight
+                parts[file] += weight
                 commits[file].add(commit)
+            total = sum(0.5 ** (age / FADING) for age in range(len(ids))) + 1
+            for file, weight in parts.items():
+                weights[file] += weight
+                shares[file] = max(shares[file], weight / total)
         for folder in {path.rpartition("/")[0] for path in paths if path not in known} - {""}:
             ids = self._rows(
                 "SELECT DISTINCT commit_id FROM touched JOIN file ON file.id = file_id WHERE repo = ? AND path > ?"
@@ -218,23 +230,23 @@ class History:
             for file, _, weight in self._fading(ids):
                 weights[file] += weight
         names = self._names(weights.keys() - known.values())
-        return {path: Companion(weights[file], len(commits[file])) for file, (_, path) in names.items()}
+        return {path: Companion(weights[file], len(commits[file]), shares[file]) for file, (_, path) in names.items()}
 
     def changed_lately(self, repo: str) -> dict[str, float]:
         """The files that the last commits of a repository changed, each with a weight that fades."""
         weights: dict[int, float] = defaultdict(float)
         ids = self._rows("SELECT id FROM commits WHERE repo = ? ORDER BY id DESC LIMIT ?", repo, LATELY)
-        for file, _, weight in self._fading(ids):
+        for file, _, weight in self._fading(ids, LATELY_FADING):
             weights[file] += weight
         return {path: weights[file] for file, (_, path) in self._names(weights).items()}
 
-    def _fading(self, commits: Sequence[tuple[int]]) -> Iterator[tuple[int, int, float]]:
+    def _fading(self, commits: Sequence[tuple[int]], half: float = FADING) -> Iterator[tuple[int, int, float]]:
         """Each file of these commits, newest first, with the commit's id and weight."""
         files_of = self._files(id_ for (id_,) in commits)
         for age, (id_,) in enumerate(commits):
             files = files_of.get(id_, ())
             for file in files:
-                yield file, id_, 0.5 ** (age / FADING) / len(files) ** SIZE_POWER
+                yield file, id_, 0.5 ** (age / half) / len(files) ** SIZE_POWER
 
     def measure_quality(self, repo: str) -> float:
         """The share of the last commits whose subject leads to a file they touched, by the messages before them."""

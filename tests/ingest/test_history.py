@@ -208,6 +208,8 @@ def test_files_that_change_together_are_known_also_of_a_new_file(home: Path, roo
     for number in range(2):
         commit(root, "Speak", {f"langs/l{number}.txt": "a", "speech.py": f"{number}"})
     with closing(read(home, root)) as history:
-        assert history.changed_with("shop", ["shop/clock.py"]) == {"shop/payments.py": Companion(1 / 2**0.5, 1)}
+        assert history.changed_with("shop", ["shop/clock.py"]) == {
+            "shop/payments.py": Companion(1 / 2**0.5, 1, 0.5 / 2**0.5)
+        }
         assert set(history.changed_with("shop", ["langs/new.txt"])) == {"langs/l0.txt", "langs/l1.txt", "speech.py"}
         assert max(history.changed_lately("shop").items(), key=lambda row: row[1])[0] == "speech.py"

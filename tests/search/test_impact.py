@@ -37,6 +37,7 @@ def test_a_diff_is_read_by_file_with_lines_words_and_names_that_are_gone() -> No
     assert list(changes) == ["q.sql", "gone.py", "é.py", "is.py"]
     assert changes["q.sql"].lines == (2, 9) and changes["q.sql"].lost_names == ("old_name",)
     assert {"where", "header", "new_name"} < changes["q.sql"].words
+    assert "old_name" in changes["q.sql"].lost_words and "def" not in changes["q.sql"].lost_words
     assert changes["gone.py"].lost_names == ("Gone",) and changes["é.py"].lines == (2,)
     assert parse_diff("no diff\n+at all") == []
 

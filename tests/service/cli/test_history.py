@@ -169,6 +169,17 @@ def test_impact_lists_what_depends_on_a_change_and_what_changes_with_it(shop: Pa
     assert "shop/till.py:4  charge calls total_price" in said and "prices.json  changed together 3 times" in said
 
 
+def test_a_file_with_words_that_a_change_removes_and_one_that_it_names_likely_change_too(shop: Path) -> None:
+    commit(shop, "Set up", {"shop/till.py": 'LIMIT = read("till_limit")\n', "shop.toml": "till_limit = 3\n"})
+    (shop / "shop/till.py").write_text('LIMIT = read("limit_of_till")\n')
+    reasons = {one["path"]: one["reasons"] for one in orjson.loads(ask("impact", "--json")[1])["likely"]}
+    assert "has words that the change removes" in reasons["shop.toml"]
+    commit(shop, "Vat", {"shop/receipt.py": CART})
+    (shop / "shop/till.py").write_text('LIMIT = read("limit_of_till", receipt)\n')
+    reasons = {one["path"]: one["reasons"] for one in orjson.loads(ask("impact", "--json")[1])["likely"]}
+    assert "named in the change" in reasons["shop/receipt.py"]
+
+
 def test_impact_names_calls_of_what_is_gone_and_compares_revisions_and_diffs(shop: Path) -> None:
     commit(shop, "Charge", {"shop/till.py": TILL})
     commit(shop, "Rename", {"shop/cart.py": CART.replace("total_price", "price_of")})
