@@ -27,7 +27,7 @@ TITLE_WEIGHT, NAME_WEIGHT = 4, 2  # how often the words of the title and of the 
 
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 FENCE = re.compile(r"\s*(?:```|~~~)")
-HEADING = re.compile(r"\s*(?:#{1,6}\s+|\*\*)(.{1,80}?)(?:\*\*)?:?\s*$")
+HEADING = re.compile(r" {0,3}(?:#{1,6}\s+|\*\*)(.{1,80}?)(?:\*\*)?:?\s*$")
 BOX = re.compile(r"\s*[-*]\s*\[[ xX]\]")
 PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$|In \[\d+\]:) ?")
 INDENTED = re.compile(r"(?: {4}|\t)\S")
@@ -42,11 +42,21 @@ SYSTEM = re.compile(
 # `Python version: 3.9`
 FACT = re.compile(r"\s*[-*]?\s*(?:\*\*)?[A-Za-z][\w -]{0,30}(?:\*\*)?\s*[:=]\s*(?:\*\*)?\s*\S{1,40}$")
 MESSAGE = re.compile(
+    r"(?:.{0,40}(?:Uncaught|Caused by:|thread \"[^\"]{0,40}\")|E )?"
     # Looked for in the whole text, where `\s*` is quadratic in blank lines.
-    r"[^\S\n]{0,100}(?:[\w.$]{1,100}(?:Error|Exception|Warning|Failure)|panic|fatal|error(?:\[\w+\])?)"
+    r"[^\S\n]{0,100}(?:[\w.$\\]{1,100}(?:Error|Exception|Warning|Failure)|panic|fatal|error(?:\[\w+\])?)"
     r"\b[^:\n]{0,40}:\s+(.{8,300})"
 )
-CODE = (PROMPT, INDENTED, DIFF, MESSAGE)  # how lines of code or output begin
+FRAME = re.compile(r"\s*(?:at \S|#\d{1,3} |[\w./-]{1,200}(?:\(\*\w{1,60}\))?[\w.]{0,200}\(.*\)$)")
+# Stamps of logs and what an e-mail's subject begins with; lines that say nothing of the fault.
+STAMP = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d[T ][\d:.,]+Z? |Subject: (?:(?:Re|Fwd?): )*(?:\[[^\]\n]{1,40}\] )?)", re.MULTILINE
+)
+NOISE = re.compile(
+    r"={3,}|index [0-9a-f]{3,40}\.\.|##\[|\[signal |goroutine \d|(?:From|To|Cc|Date|Message-ID): |Failures:$"
+    r"|Stack trace:$|Traceback \("
+)
+CODE = (PROMPT, INDENTED, DIFF, MESSAGE, FRAME)  # how lines of code or output begin
 FRAME_NAME = re.compile(r'(?:\bFile "[^"\n]{1,500}", line \d{1,9}, in |^\s*at (?:new )?)([\w.$<>]+)')
 QUOTED_NAME = re.compile(r"`([\w.:#>$-]{2,80})(?:\([^`]{0,80}\))?`")
 # `https://…/owner/repo/blob/main/src/a.py#L12`: only the path in the repository says something.
@@ -90,12 +100,17 @@ class Issue:
 
 def read_issue(text: str) -> Issue:
     """The parts of a pasted text."""
-    text = URL.sub(lambda url: (url[1] or " ").replace("#L", ":"), COMMENT.sub(" ", text[:READ_LETTERS]))
+    text = STAMP.sub("", COMMENT.sub(" ", text[:READ_LETTERS]))
+    text = URL.sub(lambda url: (url[1] or " ").replace("#L", ":"), text)
     prose: list[str] = []
     code: list[str] = []
     for line, is_code in _lines(text):
         (code if is_code else prose).append(line)
-    title = next((line for line in prose if line.strip()), next((line for line in code if line.strip()), ""))
+    messages = [line for line in code if MESSAGE.match(line)]
+    first = next((line for line in text.splitlines() if line.strip() and not NOISE.match(line)), "")
+    # Of a traceback the message, also where lines follow it that look like prose.
+    lines = (*messages, *prose) if FRAME.match(first) or first in messages else (*prose, *messages)
+    title = next((line for line in (*lines, *code) if line.strip()), "")
     if title in prose:
         prose.remove(title)
     names = Counter[str]()
@@ -105,9 +120,9 @@ def read_issue(text: str) -> Issue:
     for line in code:
         names.update(FRAME_NAME.findall(line))
     names.update(set(CALLED.findall("\n".join(code))))
-    joined = "\n".join([*prose, *code])
+    joined = "\n".join([title, *prose, *code])
     return Issue(
-        title=title.strip().lstrip("# "),
+        title=title.strip("#_> \t"),
         prose="\n".join(prose),
         names=tuple(name for name, _ in names.most_common(MOST_NAMES)),
         places=tuple(dict.fromkeys(_places(joined)))[:MOST_PLACES],
@@ -129,7 +144,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             is_system = SYSTEM.match(heading[1]) is not None
             if not is_system and len(heading[1].split()) > 3:
                 yield heading[1], False
-        elif not (is_system or BOX.match(line) or FACT.fullmatch(line)):
+        elif not (is_system or BOX.match(line) or FACT.fullmatch(line) or NOISE.match(line)):
             yield line, any(pattern.match(line) for pattern in CODE) or CALLED_IN.search(line) is not None
 
 

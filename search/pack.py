@@ -14,7 +14,8 @@ from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.structure import CALLS, is_test
 
-PLACES = 10  # the best results for the task
+PLACES = 10  # the best results for the task; the others follow their relatives
+PART_TOKENS, MOST_PARTS = 80, 100  # of the budget for each part: its headline, and room for code of the first ones
 NEIGHBOURHOOD = 5  # places whose relatives are given
 RELATIVES = 2  # callers, tests and callees, of each place
 COMMITS = 5
@@ -38,16 +39,19 @@ class Pack:
     commits: tuple[tuple[Commit, Sequence[str]], ...]
 
 
-def gather(searcher: Searcher, task: str) -> Pack:
-    """The pack of a task in words, or of a whole issue."""
-    answer = searcher.search(Query.of(task, {"k": PLACES}, searcher.settings))
-    parts = {one.function.id: Part(one.function, "place to edit", one.members) for one in answer.results}
-    places = [one.function for one in answer.results[:NEIGHBOURHOOD]]
+def gather(searcher: Searcher, task: str, tokens: int) -> Pack:
+    """The pack of a task in words, or of a whole issue, with as many parts as a budget of tokens has room for."""
+    most = min(max(PLACES, tokens // PART_TOKENS), MOST_PARTS, searcher.settings.max_k)
+    results = searcher.search(Query.of(task, {"k": most}, searcher.settings)).results
+    parts = {one.function.id: Part(one.function, "place to edit", one.members) for one in results[:PLACES]}
+    places = [one.function for one in results[:NEIGHBOURHOOD]]
     notes = {id_: note for place in places for id_, note in _around(searcher, place) if id_ not in parts}
     parts |= {unit.id: Part(unit, notes[unit.id]) for unit in searcher.engine.fetch(list(notes))}
+    for one in results[PLACES:]:
+        parts.setdefault(one.function.id, Part(one.function, "", one.members))
     history, encoder = searcher.history, searcher.settings.encoder
     commits = ask_history(history, read_issue(task).title, "", COMMITS, encoder).rows if history else ()
-    return Pack(tuple(parts.values()), commits)
+    return Pack(tuple(parts.values())[:most], commits)
 
 
 def _around(searcher: Searcher, place: Function) -> Iterator[tuple[str, str]]:

@@ -223,10 +223,11 @@ EXTENSIONS = (
 PATH = re.compile(
     rf"(?:[\w.@+~-]*/)+[\w.@+~-]*|[\w@+~-][\w.@+~-]*\.(?:{'|'.join(EXTENSIONS)})|(?:Make|Docker)file", re.IGNORECASE
 )
-# A place in a stack trace or a compiler's message: `File "a/b.py", line 12`; `at f (a/b.js:12:5)`, `a/b.rb:12:in 'f'`.
+# A place in a stack trace or a compiler's message: `File "a/b.py", line 12`; `at f (a/b.js:12:5)`, `a/b.rb:12:in 'f'`,
+# `a/b.php(12): f()`, `in a/b.cs:line 12`.
 # The second only has the end of the path: a pattern for all of it would take quadratic time.
 CALLED_IN = re.compile(r'\bFile "([^"\n]{1,500})", line ([0-9]{1,9})')
-LINE_OF = re.compile(rf"\.(?:{'|'.join(EXTENSIONS)}):([0-9]{{1,9}})\b", re.IGNORECASE)
+LINE_OF = re.compile(rf"(\.(?:{'|'.join(EXTENSIONS)}))(?::line |[:(])([0-9]{{1,9}})\b", re.IGNORECASE)
 NO_PATH = re.compile(r"[^\w.@+~/\\-]")
 LONGEST_PATH = 500
 LEAST_LETTERS, LEAST_LINES = 500, 4  # a shorter text is a question
@@ -274,8 +275,8 @@ def parse_place(text: str) -> Location | None:
     match = LINE_OF.search(text)
     if match is None:
         return None
-    before = NO_PATH.split(text[max(0, match.start() - LONGEST_PATH) : match.start(1) - 1])[-1]
-    return Location(PACKAGES_FOLDER.sub("", _clean(before)), int(match[1]))
+    before = NO_PATH.split(text[max(0, match.start() - LONGEST_PATH) : match.end(1)])[-1]
+    return Location(PACKAGES_FOLDER.sub("", _clean(before)), int(match[2]))
 
 
 def ends_with(path: str, tail: str) -> bool:

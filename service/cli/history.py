@@ -144,7 +144,7 @@ def context(words: tuple[str, ...], tokens: int, engine: str | None, name: str) 
     task = " ".join(words) or piped_text(settings.max_query_length)
     read_history(settings)
     with closing(open_searcher(settings, once=True)) as searcher, searcher.searcher() as current:
-        items, opening = pack_items(gather(current, task))
+        items, opening = pack_items(gather(current, task, tokens))
     text = render(items, tokens, opening=opening, words=frozenset(terms(task)), handles=False).text
     echo(text or "treeline: nothing here is about that", err=not text)
     return int(not items)

@@ -258,7 +258,7 @@ def add_context(server: Server, library: Library) -> None:
         """Gather what a task needs in one call: places to edit, their tests, callers and callees, and commits."""
         searcher, _ = library.ask(repo)
         with searcher.searcher() as current:
-            items, opening = pack_items(gather(current, task))
+            items, opening = pack_items(gather(current, task, max_tokens))
         return library.show(items, max_tokens, opening, searcher=searcher, words=frozenset(terms(task)))
 
 

@@ -118,3 +118,51 @@ def test_reading_is_linear() -> None:
         start = time.process_time()
         read_issue(f"title\n{piece * 30_000}\n" + f"{piece}\n" * 5_000)
         assert time.process_time() - start < 2.0, piece
+
+
+JAVA = """Exception in thread "main" java.lang.IllegalStateException: Expected BEGIN_OBJECT but was STRING
+\tat com.google.gson.stream.JsonReader.beginObject(JsonReader.java:393)
+Caused by: java.io.EOFException: End of input
+"""
+GO = """panic: runtime error: invalid memory address [recovered]
+
+goroutine 34 [running]:
+testing.tRunner.func1.2({0x8a2b40, 0xc7d6f0})
+\t/home/me/gin/context.go:174
+exit status 2
+"""
+PHP = """PHP Fatal error:  Uncaught TypeError: normalizePath(): Argument #1 must be of type string
+Stack trace:
+#0 /srv/src/Util/Filesystem.php(412): Util\\Filesystem->normalizePath(NULL)
+"""
+SHARP = """System.InvalidOperationException: Sequence contains no elements
+   at Shop.Orders.Load(Int32 id) in C:\\work\\Shop\\Orders.cs:line 44
+"""
+CI = """2024-05-01T10:00:01.1234567Z ##[group]Run make test
+2024-05-01T10:00:09.3234567Z src/unix/core.c:512:9: error: implicit declaration of function
+"""
+MAIL = """From: Jane <jane@example.org>
+Date: Mon, 3 Jun 2024 10:11:12 +0200
+Subject: Re: [PATCH] prompts hang on Windows
+
+It comes from termui.py.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "place", "message"),
+    [
+        (JAVA, "Exception in thread", Location("JsonReader.java", 393), "End of input"),
+        (GO, "panic: runtime error", Location("/home/me/gin/context.go", 174), "runtime error: invalid memory"),
+        (PHP, "PHP Fatal error", Location("/srv/src/Util/Filesystem.php", 412), "normalizePath(): Argument"),
+        (SHARP, "System.InvalidOperationException", Location("/work/Shop/Orders.cs", 44), "Sequence contains no"),
+        (CI, "src/unix/core.c:512:9", Location("src/unix/core.c", 512), "implicit declaration"),
+        (MAIL, "prompts hang on Windows", Location("termui.py"), ""),
+    ],
+)
+def test_the_message_is_the_title_of_a_traceback_and_frames_of_many_languages_are_places(
+    text: str, title: str, place: Location, message: str
+) -> None:
+    issue = read_issue(text)
+    assert issue.title.startswith(title) and place in issue.places
+    assert any(one.startswith(message) for one in issue.messages) or not message
