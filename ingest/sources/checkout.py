@@ -103,7 +103,7 @@ def _git_folder(top: Path) -> Path | None:
 
 
 def _common(git: Path) -> Path:
-    """What the worktrees of a repository share of git's folder."""
+    """The part of git's folder that all worktrees share."""
     return git / read_git_file(git / "commondir").strip() if (git / "commondir").is_file() else git
 
 
