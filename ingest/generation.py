@@ -32,7 +32,7 @@ from treeline.ingest.journal import (
 )
 from treeline.ingest.source import Problem, Progress
 from treeline.ingest.state import Entry, Manifest, State, row_ids
-from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders
+from treeline.ingest.workers import BatchResult, ChunkResult, Clock, Workers, load_encoders, trim_memory
 
 if TYPE_CHECKING:
     from treeline.encoder.static import StaticEncoder
@@ -62,6 +62,10 @@ class Ledger:
         """Count what an interrupted load accounted for."""
         self.counts.update(progress.counts)
         self._seen.update(row_ids(progress.records))
+
+    def forget(self) -> None:
+        """Forget the units, not the counts."""
+        self._seen.clear()
 
     def account(self, chunk: ChunkResult) -> tuple[JournalEntry, set[str]]:
         """The chunk's journal entry, and the ids to write."""
@@ -331,6 +335,7 @@ class Generation:
         if self._journal_path is None:
             return
         writer.checkpoint(checkpoint_state(book, self._refusals()))
+        trim_memory()
         self._last_checkpoint = time.monotonic()
 
     def _refusals(self) -> list[tuple[str, str]]:
@@ -376,13 +381,16 @@ class Generation:
                 "check that the sources still exist; `treeline status --drop` removes an index",
             )
         old_ids = gone_ids | (self._recovery.written_ids() - has)
-        self.removed = len(gone_ids)
+        self.removed, functions = len(gone_ids), len(has)
         with clock("artifacts"):
             repos = self._state.replace(after, book.facts(after))
             # Of a new index all are new: nothing is updated, so nobody asks for a list.
             new = _hex(new_ids) if self._previous is not None else []
             changes = artifacts.Changes(self._previous, new, _hex(gone_ids), self._state, repos)
             build_artifacts = make_artifacts(changes, workers, progress)
+        # Of a large repository 50 MB each, and what follows takes as much.
+        del new_ids, has
+        self.ledger.forget()
         with clock("write"):
             if old_ids:
                 writer.delete(_hex(old_ids))
@@ -398,9 +406,9 @@ class Generation:
             progress("publishing", 0, 0)
             hold_interrupts()
             info = writer.publish()
-        if info.functions != len(has):
+        if info.functions != functions:
             raise TreelineError(
-                f"index {self._name!r} holds {info.functions:,} units, but {len(has):,} were loaded",
+                f"index {self._name!r} holds {info.functions:,} units, but {functions:,} were loaded",
                 "rebuild it with --fresh",
             )
         book.remove()

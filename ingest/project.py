@@ -380,7 +380,7 @@ class _Refreshing:
             difference = new + gone_count + changes
             base = ""
             if not generation:
-                base = self._adopt(copies, known.digests)
+                base, known.branches = self._adopt(copies, known.digests), []
             elif before and difference >= MANY_FILES:
                 base = self._branch(known.branches, known.digests, difference)
                 known.branches = [generation, *(one for one in known.branches if one != base)][: self.options.branches]

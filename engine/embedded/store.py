@@ -65,7 +65,8 @@ class EmbeddedStore:
 
     def adopt(self, name: str, other: str, old_folder: str, new_folder: str) -> str:
         """Make the current generation of another index a generation of an index that has none, by links; it is not
-        current, and only `begin` takes it. A unit at a URL in `old_folder` is in `new_folder` here."""
+        current, and only `begin` takes it. A unit at a URL in `old_folder` is in `new_folder` here. '' for an index
+        that has one."""
         from treeline.engine.embedded.columns import relocate  # numpy
 
         home, source = self._home / check_name(name), self._home / other / self.current(other)
@@ -73,6 +74,8 @@ class EmbeddedStore:
             home.mkdir(exist_ok=True)
             lock = WriterLock(home / "lock")
             try:
+                if read_pointer(home):
+                    return ""
                 if complete := self._complete(name):  # a load was interrupted, and may go on from it
                     return complete[0]
                 folder = home / COPY

@@ -153,6 +153,13 @@ def test_what_a_copy_ignores_is_not_in_its_index(copy: Path, store: EmbeddedStor
     assert not [one for one in units(home, copy).values() if one.path.startswith("fee/")]
 
 
+def test_a_fresh_index_reads_everything_again(copy: Path, store: EmbeddedStore, home: Path, reads: list[str]) -> None:
+    refreshed(copy, store, home)
+    reads.clear()
+    refresh(find_project(copy, home), store, home, fresh=True)
+    assert len(reads) == len(FILES)
+
+
 def test_other_rules_about_secrets_share_nothing(
     copy: Path, store: EmbeddedStore, home: Path, reads: list[str]
 ) -> None:

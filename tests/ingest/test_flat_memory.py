@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import os
 import pickle
+import resource
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
+
+import pytest
 
 from tests.ingest.loading import functions, project
 from tests.ingest.sources.test_codesearchnet import line
@@ -85,3 +91,23 @@ def test_a_file_of_a_gigabyte_is_left_out_in_one_line_and_never_read(tmp_path: P
     (line,) = (home / ".loading" / f"{index}.rejects.jsonl").read_text(encoding="utf-8").splitlines()
     assert "large.py" in line
     assert "over the limit" in line
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the limit does not count mapped memory")
+def test_a_repository_of_thousands_of_units_is_indexed_and_searched_in_400_megabytes_a_process(tmp_path: Path) -> None:
+    body = "".join(f"    total += x * {number}  # {'step ' * 6}\n" for number in range(25))
+    for number in range(400):
+        units = (f"def price_{number}_{unit}(x, total=0):\n{body}    return total\n" for unit in range(12))
+        project(tmp_path / "code", {f"part{number % 20}/price{number}.py": "\n\n".join(units)})
+    answer = subprocess.run(
+        [sys.executable, "-m", "treeline.service.cli", "--wait", "price_7_3"],
+        cwd=tmp_path / "code",
+        env={**os.environ, "TREELINE_HOME": str(tmp_path / "home")},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (400_000_000, 400_000_000)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.startswith("part7/price7.py:")
