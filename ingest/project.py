@@ -210,6 +210,21 @@ def listed(project: Project, options: ReadOptions) -> Folder:
     return Folder(readable(str(project.root)), project.root, project.repo, options, max_files=MAX_FILES)
 
 
+def copies_of(project: Project, home: Path) -> list[Project]:
+    """The projects of other copies of a repository, the last refreshed first."""
+    others = [one for one in projects(home) if one.index != project.index]
+    copies = [one for one in others if repo_in(state_file(one.root, home)) == project.repo]
+    return sorted(copies, key=lambda one: -last_refreshed(one, home))
+
+
+def left_to_read(project: Project, folder: Folder, home: Path) -> int:
+    """The bytes that a first index has to read beside what it shares with another copy, going by paths and sizes."""
+    files = folder.listing.files.items()
+    copies = (set(files_in(state_file(one.root, home), skipped=True)) for one in copies_of(project, home)[:MOST_COPIES])
+    sizes = (sum(one.size for path, one in files if (os.fsencode(path), one.size) not in copy) for copy in copies)
+    return min(sizes, default=folder.size)
+
+
 def is_under_way(project: Project, home: Path) -> bool:
     """Whether another process is refreshing the project."""
     with open_state(state_file(project.root, home), home) as database:
@@ -298,10 +313,8 @@ class _Refreshing:
         those whose indexes are made with the encoders that this one will have."""
         from treeline.encoder.protocol import DEFAULT_ENCODER
 
-        folder, copies = self.home / FOLDER, {}
-        for other in sorted(projects(self.home), key=lambda one: -last_refreshed(one, self.home)):
-            if other.index == self.project.index or repo_in(folder / f"{other.index}.sqlite") != repo:
-                continue
+        copies: dict[Project, dict[str, str]] = {}
+        for other in copies_of(replace(self.project, repo=repo), self.home):
             with suppress(TreelineError):
                 if self._is_made_with(other.index, self.encoders or (DEFAULT_ENCODER,)):
                     copies[other] = self._digests(other.index)

@@ -131,11 +131,12 @@ def repo_in(state: Path) -> str:
     return ""
 
 
-def files_in(state: Path) -> list[tuple[bytes, int]]:
-    """The path and size of every file in a project's index, as of its last refresh."""
+def files_in(state: Path, *, skipped: bool = False) -> list[tuple[bytes, int]]:
+    """The path and size of every file in a project's index, as of its last refresh; or also of those that were skipped
+    for what is in them."""
     with closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as database:
         # `skip_reason` in SQL, which is quicker: a digest ends with the reason behind a space.
-        return database.execute("SELECT path, size FROM file WHERE NOT instr(digest, ' ')").fetchall()
+        return database.execute("SELECT path, size FROM file WHERE ? OR NOT instr(digest, ' ')", (skipped,)).fetchall()
 
 
 @contextmanager

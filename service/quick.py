@@ -25,7 +25,15 @@ import orjson
 from treeline.corpus.errors import TreelineError
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import Filters
-from treeline.ingest.project import Project, find_project, is_under_way, listed, progress_file, refresh
+from treeline.ingest.project import (
+    Project,
+    find_project,
+    is_under_way,
+    left_to_read,
+    listed,
+    progress_file,
+    refresh,
+)
 from treeline.ingest.quick import MOST_BYTES, MOST_FILES, choose, load_quickly
 from treeline.ingest.sources.folder import Folder
 from treeline.ingest.workers import GARBAGE_AFTER, start_early
@@ -79,8 +87,9 @@ def unread(settings: Settings, path: Path) -> Folder | None:
     """The folder of the project around a path, if it has no index and is too large to wait for one."""
     if has_index(settings, path):
         return None
-    folder = listed(find_project(path, settings.home_path), reading_of(settings))
-    return None if folder.size < SMALL_BYTES else folder
+    project = find_project(path, settings.home_path)
+    folder = listed(project, reading_of(settings))
+    return None if left_to_read(project, folder, settings.home_path) < SMALL_BYTES else folder
 
 
 def quick_searcher(

@@ -19,7 +19,7 @@ from treeline.engine.texts import FileTexts
 from treeline.graph.history import History, history_file
 from treeline.ingest import history
 from treeline.ingest import project as projects
-from treeline.ingest.project import Project, find_project, refresh
+from treeline.ingest.project import Project, find_project, left_to_read, listed, refresh
 from treeline.ingest.source import ReadOptions
 from treeline.ingest.sources.folder import FileChunk
 from treeline.ingest.workers import load_encoders
@@ -100,6 +100,12 @@ def answers(home: Path, one: Project) -> Mapping[str, list[tuple[str, str]]]:
 def test_a_worktree_reads_only_what_differs(copy: Path, store: EmbeddedStore, home: Path, reads: list[str]) -> None:
     assert refreshed(copy, store, home).is_new
     assert sorted(reads) == ["new.py", "sum/part 0.py"]
+
+
+def test_what_no_copy_has_is_left_to_read(copy: Path, home: Path) -> None:
+    one = find_project(copy, home)
+    sizes = [len((copy / path).read_bytes()) for path in ("new.py", "sum/part 0.py")]
+    assert left_to_read(one, listed(one, ReadOptions()), home) == sum(sizes)
 
 
 def test_an_index_that_shares_is_as_one_that_does_not(
