@@ -146,8 +146,10 @@ class ResultBody(LocationBody):
         if code:
             fields["code"] = function.original_string
         if part:
-            numbered = function.kind not in CONTAINERS
-            lines = [(line.number if numbered and line.number else None, line.text, line.spans) for line in part.lines]
+            has_numbers = function.kind not in CONTAINERS
+            lines = [
+                (line.number if has_numbers and line.number else None, line.text, line.spans) for line in part.lines
+            ]
             fields["occurrences"] = part.occurrences
             fields["lines_shown"] = [LineBody(line=number, text=text, spans=list(at)) for number, text, at in lines]
         if explain:

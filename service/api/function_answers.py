@@ -46,14 +46,14 @@ class SimilarBody(Body):
     timings: dict[str, float] = Field(default_factory=dict)
 
     @classmethod
-    def of(cls, function_id: str, found: Similar) -> Self:
+    def of(cls, function_id: str, like: Similar) -> Self:
         results = [
             SimilarFunctionBody.model_validate(
                 location(hit.id, hit.address) | {"score": hit.score, "same_cluster": same}
             )
-            for hit, same in found.hits
+            for hit, same in like.hits
         ]
-        return cls(id=function_id, cluster=found.cluster, results=results)
+        return cls(id=function_id, cluster=like.cluster, results=results)
 
 
 class CallsBody(Body):

@@ -117,14 +117,14 @@ def _result(
 ) -> Iterator[str]:
     unit = result.function
     part = _excerpt(answer, needle, result, files)
-    place = f"{files.path(unit.address)}:{part.matches[0].number}".removesuffix(":0")
+    where = f"{files.path(unit.address)}:{part.matches[0].number}".removesuffix(":0")
     relation = relation_of(result.candidate)
     whole = files.text(unit.address) if part.occurrences else None
     in_file = len(needle.occurrences(whole)) if whole else 0
     count = f"{part.occurrences} of {in_file} in this file" if in_file > 1 else ""
     notes = [paint(note, fg="green") for note in (relation, count) if note]
     name = paint(visible_name(unit.func_name), bold=True)
-    yield "  ".join([f"{result.rank:>2}. {name}", paint(visible_name(place), fg="cyan"), *notes])
+    yield "  ".join([f"{result.rank:>2}. {name}", paint(visible_name(where), fg="cyan"), *notes])
     if explain:
         for line in _why(result.candidate, clusters):
             yield paint(INDENT + line, fg="yellow")

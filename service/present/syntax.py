@@ -126,10 +126,10 @@ def _fields(language: Language, names: frozenset[str]) -> frozenset[int]:
 
 def spans(source: bytes, language: str, *, alone: bool) -> list[tuple[int, str]]:
     """The ends of a text's parts, each with its class; `alone` if it is one unit of a file. None without a grammar."""
-    made = highlighters(language)
-    for grammar in made:
+    grammars = highlighters(language)
+    for grammar in grammars:
         tree, offset = _parse(grammar, source, alone)
-        if not tree.root_node.has_error or grammar is made[-1]:
+        if not tree.root_node.has_error or grammar is grammars[-1]:
             return list(_joined(source, _spans(grammar, tree.walk()), offset))
     return []
 
