@@ -61,10 +61,9 @@ class Candidate(NamedTuple):
 
 @frozen
 class RerankContext:
-    """The query, and functions that return vectors and texts by id, for a re-ranker."""
+    """The query, and a function that returns texts by id, for a re-ranker."""
 
     query: str
-    vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     texts: Callable[[Sequence[str]], Sequence[str]] | None = None
     explain: bool = True  # whether the candidates need reasons
     kind: str = ""  # of the query, see `QueryTraits`

@@ -281,10 +281,8 @@ class Searcher:
         reordered. With `quality=best`, the first results are read, and all are ranked again. A slow re-ranker runs
         only then, once; the default one chooses what is read."""
         plan = results.plan
-        vectors = self.engine.vectors if self.info.encoders else None
         context = RerankContext(
             query=plan.route.symbols[0] if plan.route.alone else plan.text,
-            vectors=vectors,
             texts=self._texts,
             explain=plan.query.explain,
             kind=plan.route.kind,

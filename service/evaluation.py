@@ -138,7 +138,6 @@ def _read(path: Path, mtime_ns: int, size: int) -> Evaluation:
 
 
 HEADLINE_DATASET = "codesearchnet"
-DATASETS = {HEADLINE_DATASET: "CodeSearchNet"}  # display names
 
 
 @frozen

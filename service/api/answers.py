@@ -147,11 +147,11 @@ class ResultBody(LocationBody):
             fields["code"] = function.original_string
         if part:
             has_numbers = function.kind not in CONTAINERS
-            lines = [
-                (line.number if has_numbers and line.number else None, line.text, line.spans) for line in part.lines
-            ]
             fields["occurrences"] = part.occurrences
-            fields["lines_shown"] = [LineBody(line=number, text=text, spans=list(at)) for number, text, at in lines]
+            fields["lines_shown"] = [
+                LineBody(line=(line.number if has_numbers else 0) or None, text=line.text, spans=list(line.spans))
+                for line in part.lines
+            ]
         if explain:
             fields["why"] = WhyBody.of(candidate, clusters)
         return cls.model_validate(fields)

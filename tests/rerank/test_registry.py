@@ -5,18 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from tests.graph.trees import address
 from tests.rerank.candidates import CONTEXT, LISTS, ranked
 from treeline.corpus.errors import InputError
-from treeline.rerank.candidates import Candidate, Contribution, RerankContext
+from treeline.rerank.candidates import Candidate, Contribution
 from treeline.rerank.fusion import fusion
 from treeline.rerank.methods import METHODS as CONSTRUCTORS
 from treeline.rerank.methods import RerankOptions
@@ -25,32 +23,14 @@ from treeline.rerank.registry import DEFAULT, NAMES, reranker
 METHODS = [name for name in NAMES if name != "cross-encoder"]
 
 
-def with_vectors(query: str = "read a csv file") -> RerankContext:
-    def vectors(ids: Sequence[str]) -> NDArray[np.float32]:
-        random = np.random.default_rng(0)
-        rows = random.normal(size=(len(ids), 16)).astype(np.float32)
-        unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return unit
-
-    return RerankContext(query, vectors)
-
-
-def scattered(count: int, repositories: int, seed: int) -> list[Candidate]:
-    random = np.random.default_rng(seed)
-    return ranked(
-        [address(f"o/r{random.integers(repositories)}", f"d{random.integers(3)}/f.py", f"f{i}") for i in range(count)]
-    )
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(METHODS), LISTS)
 def test_every_method_keeps_every_candidate_and_its_score(name: str, candidates: list[Candidate]) -> None:
-    for context in (CONTEXT, with_vectors()):
-        found = reranker(name)(candidates, context)
-        assert sorted(candidate.id for candidate in found) == sorted(candidate.id for candidate in candidates)
-        assert {c.id: (c.address, c.score) for c in found} == {c.id: (c.address, c.score) for c in candidates}
-        places = {candidate.id: place for place, candidate in enumerate(candidates)}
-        assert all(places[candidate.id] - candidate.moved == place for place, candidate in enumerate(found))
+    found = reranker(name)(candidates, CONTEXT)
+    assert sorted(candidate.id for candidate in found) == sorted(candidate.id for candidate in candidates)
+    assert {c.id: (c.address, c.score) for c in found} == {c.id: (c.address, c.score) for c in candidates}
+    places = {candidate.id: place for place, candidate in enumerate(candidates)}
+    assert all(places[candidate.id] - candidate.moved == place for place, candidate in enumerate(found))
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -59,8 +39,8 @@ def test_the_same_question_gives_the_same_order(name: str) -> None:
     candidates = ranked(
         [address(f"o/r{random.integers(9)}", f"d{random.integers(3)}/f.py", f"f{i}") for i in range(80)]
     )
-    once = reranker(name)(candidates, with_vectors())
-    assert once == reranker(name)(candidates, with_vectors())
+    once = reranker(name)(candidates, CONTEXT)
+    assert once == reranker(name)(candidates, CONTEXT)
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_names() -> None:
@@ -109,7 +89,7 @@ def test_the_default_takes_milliseconds_for_a_hundred() -> None:
             )
         )
     ]
-    method, context = reranker(), with_vectors()
+    method, context = reranker(), CONTEXT
     times = []
     for _ in range(30):
         start = time.thread_time()  # the time of this work alone, whatever else the machine does
