@@ -65,6 +65,12 @@ def _started(version: str) -> Iterator[Cluster]:
         pytest.skip(str(missing))
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave slow folders unread where nobody wants their tests: each process would import torch for them."""
+    folder = collection_path.relative_to(Path(__file__).parents[1]).as_posix().removeprefix("tests/")
+    return True if "not slow" in config.option.markexpr and folder in SLOW_FOLDERS else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     folders = tuple(f"tests/{folder}/" for folder in SLOW_FOLDERS)

@@ -18,6 +18,7 @@ from treeline.search.query import Query
 from treeline.search.searcher import Searcher
 from treeline.search.settings import Settings
 
+pytestmark = pytest.mark.transformers
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] sort list parse json read file a the def return value".split()
 
 
