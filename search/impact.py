@@ -127,8 +127,8 @@ def _path(header: str) -> str:
         if name == "/dev/null":
             return ""
         if name.startswith('"'):
-            quoted = name.removeprefix('"').removesuffix('"').encode("utf-8", "replace")
-            name = ESCAPE.sub(_unescape, quoted).decode("utf-8", "backslashreplace")  # as `readable`
+            inner = name.removeprefix('"').removesuffix('"').encode("utf-8", "replace")
+            name = ESCAPE.sub(_unescape, inner).decode("utf-8", "backslashreplace")  # as `readable`
         return re.sub(r"^[abciow]/", "", name)
     return header.removeprefix("rename to ").strip() if header.startswith("rename to ") else ""
 
@@ -164,7 +164,7 @@ def only_repository(engine: Engine) -> str:
 def impact_of(searcher: Searcher, changes: Sequence[FileChange], repo: str, k: int) -> Impact:
     """The impact of the changes of a repository, with the `k` likeliest other files."""
     history = searcher.history
-    lost = list(dict.fromkeys(name for change in changes for name in change.lost_names))
+    names = list(dict.fromkeys(name for change in changes for name in change.lost_names))
     definitions = units_of(searcher, changes, repo)
     dependents = tuple(dependents_of(searcher.relatives, definitions))
     shares = evidence_for(searcher.engine, history, changes, dependents, repo)
@@ -173,8 +173,8 @@ def impact_of(searcher: Searcher, changes: Sequence[FileChange], repo: str, k: i
         Likely(path, score, together[path].commits if path in together else 0, tuple(_reasons(shares[path])))
         for path, score in rank_files(shares)[:k]
     )
-    calls = tuple(_still_called(searcher, lost[:MOST_LOST], repo))
-    return Impact(tuple(definitions), calls, max(0, len(lost) - MOST_LOST), dependents, files)
+    calls = tuple(_still_called(searcher, names[:MOST_LOST], repo))
+    return Impact(tuple(definitions), calls, max(0, len(names) - MOST_LOST), dependents, files)
 
 
 def units_of(searcher: Searcher, changes: Sequence[FileChange], repo: str) -> list[Hit]:
@@ -210,10 +210,10 @@ def dependents_of(relatives: Relatives, definitions: Sequence[Hit]) -> Iterator[
             yield Dependent(one, one.how != POSSIBLE, is_a_test, one.id in ids)
 
 
-def _still_called(searcher: Searcher, lost: Sequence[str], repo: str) -> Iterator[tuple[str, tuple[Hit, ...]]]:
+def _still_called(searcher: Searcher, names: Sequence[str], repo: str) -> Iterator[tuple[str, tuple[Hit, ...]]]:
     """Names that are no longer declared anywhere, each with the functions whose code still calls it."""
     engine, depth, filters = searcher.engine, searcher.settings.lane_depth, Filters(repo=repo)
-    for name in lost:
+    for name in names:
         if not engine.named(name, 1, filters):
             yield name, tuple(text_calls_lane(engine, name, depth, filters).hits)
 
@@ -278,7 +278,7 @@ def evidence_for(
 
 
 def changed_with(history: History, changes: Sequence[FileChange], repo: str) -> dict[str, Companion]:
-    """What commits changed together with the files of a change."""
+    """The files that commits changed together with those of a change."""
     largest = sorted(changes, key=lambda change: -len(change.lines))[:MOST_FILES]
     return history.changed_with(repo, [change.path for change in largest])
 

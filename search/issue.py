@@ -120,13 +120,13 @@ def read_issue(text: str) -> Issue:
     for line in code:
         names.update(FRAME_NAME.findall(line))
     names.update(set(CALLED.findall("\n".join(code))))
-    joined = "\n".join([title, *prose, *code])
+    whole = "\n".join([title, *prose, *code])
     return Issue(
         title=title.strip("#_> \t"),
         prose="\n".join(prose),
         names=tuple(name for name, _ in names.most_common(MOST_NAMES)),
-        places=tuple(dict.fromkeys(_places(joined)))[:MOST_PLACES],
-        messages=tuple(dict.fromkeys(MESSAGE.findall(joined)))[:MOST_MESSAGES],
+        places=tuple(dict.fromkeys(_places(whole)))[:MOST_PLACES],
+        messages=tuple(dict.fromkeys(MESSAGE.findall(whole)))[:MOST_MESSAGES],
     )
 
 

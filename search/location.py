@@ -36,14 +36,14 @@ class Locations:
         files = [(node, path) for node, path in self._nodes(name, FILE) if location.fits(path)]
         folders = () if files else self._nodes(name, FOLDER)
         nodes = self._best(files, location) or [node for node, path in folders if ends_with(path, location.path)]
-        hits = self._below(engine, nodes, filters)
+        hits = self._units_of(engine, nodes, filters)
         hits = [hit for hit in hits if f"{hit.address.repo}/" in location.path] or list(hits)
         return sorted(hits, key=lambda hit: (hit.address.repo, hit.address.path, hit.address.lines or (0, 0)))
 
     def units_of(self, engine: Engine, paths: Collection[str], filters: Filters) -> Sequence[Hit]:
         """The units of these files: of thousands as soon as of one."""
         names = {path.rpartition("/")[2] for path in paths}
-        return self._below(engine, [node for node, path in self._nodes(names, FILE) if path in paths], filters)
+        return self._units_of(engine, [node for node, path in self._nodes(names, FILE) if path in paths], filters)
 
     def members(self, owner: str, prefix: str) -> list[str]:
         """The names that begin so in the classes, modules and packages of a name, the most common first."""
@@ -52,8 +52,8 @@ class Locations:
         owners = [node for node in inner if tree.labels[node].partition(".")[0] == owner]
         folders = [node for node in owners if tree.kinds[node] == FOLDER]
         files = np.flatnonzero((tree.kinds == FILE) & np.isin(tree.parents, folders))
-        below = np.flatnonzero((tree.kinds >= CLASS) & np.isin(tree.parents, [*owners, *files.tolist()]))
-        names = Counter(tree.labels[node] for node in below.tolist())
+        nodes = np.flatnonzero((tree.kinds >= CLASS) & np.isin(tree.parents, [*owners, *files.tolist()]))
+        names = Counter(tree.labels[node] for node in nodes.tolist())
         return [name for name, _ in names.most_common() if name.casefold().startswith(prefix)]
 
     def _nodes(self, names: Collection[str], kind: int) -> Iterator[tuple[int, str]]:
@@ -62,7 +62,7 @@ class Locations:
             if self.tree.labels[node] in names:
                 yield node, "/".join(self.tree.labels[step] for step in self.tree.path(node)[2:])
 
-    def _below(self, engine: Engine, nodes: Sequence[int], filters: Filters) -> Sequence[Hit]:
+    def _units_of(self, engine: Engine, nodes: Sequence[int], filters: Filters) -> Sequence[Hit]:
         """The units of these nodes and of those below them."""
         is_inside = self.inside(nodes)
         return engine.locate([id_ for id_, node in self.tree.leaves.items() if is_inside[node]], filters)
