@@ -70,13 +70,15 @@ def sources_searcher(
     *,
     fresh: bool = False,
     version: str = "",
+    lazy: bool = False,
 ) -> LiveSearcher:
-    """An up-to-date index over these sources, rebuilt if `version` has changed."""
+    """An up-to-date index over these sources, rebuilt if `version` has changed; with `lazy`, its tree, call graph and
+    clusters are made when a search needs them."""
     own = eval_settings(settings)
     work = own.home_path / "work"
     made_by = own.home_path / f"{name}.version"
     fresh = fresh or bool(version and (not made_by.exists() or made_by.read_text(encoding="utf-8") != version))
-    how = LoadOptions(work=work, encoders=(settings.encoder,), fresh=fresh)
+    how = LoadOptions(work=work, encoders=(settings.encoder,), fresh=fresh, lazy_artifacts=lazy)
     store = open_store(own)
     try:
         load(store, name, sources, how, progress)

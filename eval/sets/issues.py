@@ -191,7 +191,8 @@ def command(issues: Path, checkouts: Path, only: str, most: int, ablate: bool, o
                 paths = run_git(folder, "ls-files", "-z").decode("utf-8", "replace").split("\0")
                 source = open_folder(str(folder), ReadOptions(), repo=repo)
                 index = f"issues-{repo.replace('/', '-')}".lower()
-                searcher = sources_searcher(index, [source], settings, progress, version=code_version())
+                # A commit's index answers an issue or two, which need neither call graph nor clusters nor the map.
+                searcher = sources_searcher(index, [source], settings, progress, version=code_version(), lazy=True)
                 update(home, index, {repo: folder})
             with closing(searcher):
                 with_files = [issue.locate(paths) for issue in of_commit]
@@ -235,6 +236,7 @@ def _evaluate(issue: Issue, searcher: LiveSearcher, ablate: bool, output: Output
     """One issue's scores, by every system."""
     units: dict[str, list[tuple[str, Address]]] = defaultdict(list)
     with searcher.searcher() as current:
+        _ = current.locations  # made now, so that it is not counted as time of the search
         for id_, address in current.engine.addresses():
             if address.path in issue.files and address.kind in FUNCTION_KINDS:
                 units[address.path].append((id_, address))
