@@ -193,8 +193,8 @@ class Engine(Protocol):
     def facets(self) -> dict[str, dict[str, int]]:
         """The number of functions per value of language, repo, partition and kind."""
 
-    def addresses(self) -> Iterator[tuple[str, Address]]:
-        """Every id and where it lives, in a stable order."""
+    def addresses(self, filters: Filters = NO_FILTERS) -> Iterator[tuple[str, Address]]:
+        """Every id that passes and where it lives, in a stable order."""
 
     def scan(self) -> Iterator[Function]:
         """Every whole record, streamed."""

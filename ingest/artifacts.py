@@ -19,7 +19,6 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address
 from treeline.engine.hits import Vectors
 from treeline.engine.protocol import Engine
-from treeline.graph.facts import unpack_facts
 from treeline.ingest.source import Progress
 from treeline.ingest.state import State
 from treeline.ingest.workers import Workers
@@ -73,26 +72,29 @@ def begin_callgraph(changes: Changes, workers: Workers) -> CallGraphUnderWay:
     data = changes.before(CALLGRAPH)
     before = split(data) if data is not None else {}
     facts = changes.state.facts(changes.repos if before else None)
-    trips: list[list[tuple[str, list[bytes]]]] = []
+    trips: list[list[tuple[str, list[bytes], bytes]]] = []
     size = FACTS_A_TRIP
     # Largest first, so that the last tasks are small.
     for repo, pieces in sorted(facts.items(), key=lambda one: -sum(map(len, one[1]))):
         if size >= FACTS_A_TRIP:
             trips.append([])
             size = 0
-        trips[-1].append((repo, pieces))
+        trips[-1].append((repo, pieces, before[repo].dump() if repo in before else b""))
         size += sum(map(len, pieces))
     return CallGraphUnderWay([workers.call(resolve, trip) for trip in trips], before, changes.repos)
 
 
-def resolve(repositories: Sequence[tuple[str, Sequence[bytes]]]) -> PackedGraphs:
-    """The call graphs of some repositories, from their packed facts."""
-    from treeline.graph.callgraph.build import repository
+def resolve(repositories: Sequence[tuple[str, Sequence[bytes], bytes]]) -> PackedGraphs:
+    """The call graphs of some repositories, from their packed facts and, if there is one, the graph before."""
+    from treeline.graph.callgraph.build import of_pieces
+    from treeline.graph.callgraph.storage import load_part
+    from treeline.graph.callgraph.update import update
 
-    return [
-        (repo, repository(repo, (fact for piece in pieces for fact in unpack_facts(repo, piece))).dump())
-        for repo, pieces in repositories
-    ]
+    graphs: PackedGraphs = []
+    for repo, pieces, before in repositories:
+        updated = update(load_part(repo, before), pieces) if before else None
+        graphs.append((repo, (updated[0] if updated else of_pieces(repo, pieces)).dump()))
+    return graphs
 
 
 # Builds every artifact by name, once the generation can be previewed.

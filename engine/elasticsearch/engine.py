@@ -206,8 +206,8 @@ class ElasticsearchEngine:
         answer = self._answer(query=UNITS, size=0, aggs=aggs)["aggregations"]
         return {field: {bucket["key"]: bucket["doc_count"] for bucket in answer[field]["buckets"]} for field in fields}
 
-    def addresses(self) -> Iterator[tuple[str, Address]]:
-        return (entry for _, entry in self._all_entries())
+    def addresses(self, filters: Filters = NO_FILTERS) -> Iterator[tuple[str, Address]]:
+        return (entry for _, entry in self._all_entries(filters))
 
     def scan(self) -> Iterator[Function]:
         return (function_of(hit["_source"]) for hit in self._all(SCAN_PAGE, source=True))
@@ -255,8 +255,8 @@ class ElasticsearchEngine:
         hits = (self._page([{"terms": {"serial": page}}], len(page), **ENTRIES) for page in pages)
         return dict(map(entry_of, chain.from_iterable(hits)))
 
-    def _all_entries(self) -> Iterator[tuple[int, tuple[str, Address]]]:
-        return map(entry_of, self._all(PAGE, **ENTRIES))
+    def _all_entries(self, filters: Filters = NO_FILTERS) -> Iterator[tuple[int, tuple[str, Address]]]:
+        return map(entry_of, self._all(PAGE, filters, **ENTRIES))
 
     def _exact(self, matcher: Matcher, k: int, filters: Filters, stages: Sequence[Stage]) -> Sequence[Hit]:
         """The candidates of each stage by size; each is read until k match."""
@@ -300,11 +300,12 @@ class ElasticsearchEngine:
         hits: list[dict[str, Any]] = search(query={"bool": {"filter": filters}}, size=size, **options)["hits"]
         return hits
 
-    def _all(self, page: int, **options: Any) -> Iterator[dict[str, Any]]:
-        """Every function in order of writing; a published generation does not change, so pages fit together."""
+    def _all(self, page: int, filters: Filters = NO_FILTERS, **options: Any) -> Iterator[dict[str, Any]]:
+        """Functions that pass in order of writing; a published generation does not change, so pages fit together."""
+        query = {"bool": {"filter": [UNITS, *clauses(filters)]}}
         after: dict[str, Any] = {}
         while True:
-            rows = self._search(query=UNITS, size=page, sort=[{"serial": "asc"}], **options, **after)["hits"]
+            rows = self._search(query=query, size=page, sort=[{"serial": "asc"}], **options, **after)["hits"]
             yield from rows
             if len(rows) < page:
                 return

@@ -102,8 +102,9 @@ class Preview(ElasticsearchEngine):
         super().__init__(client, name, generation, meta)
         self._log = log
 
-    def addresses(self) -> Iterator[tuple[str, Address]]:
-        return self._log.addresses() if len(self._log) == self.info.functions else super().addresses()
+    def addresses(self, filters: Filters = NO_FILTERS) -> Iterator[tuple[str, Address]]:
+        is_whole = not filters and len(self._log) == self.info.functions
+        return self._log.addresses() if is_whole else super().addresses(filters)
 
     def locate(self, ids: Sequence[str], filters: Filters = NO_FILTERS) -> list[Hit]:
         if filters != NO_FILTERS or not all(map(self._log.knows, ids)):

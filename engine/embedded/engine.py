@@ -153,8 +153,9 @@ class EmbeddedEngine:
     def facets(self) -> dict[str, dict[str, int]]:
         return {name: dict(counts) for name, counts in self._facets.items()}
 
-    def addresses(self) -> Iterator[tuple[str, Address]]:
-        for positions in self._batches():
+    def addresses(self, filters: Filters = NO_FILTERS) -> Iterator[tuple[str, Address]]:
+        mask = self._table.mask(filters)
+        for positions in self._batches() if mask is None else [np.flatnonzero(mask)]:
             yield from self._entries(positions)
 
     def scan(self) -> Iterator[Function]:

@@ -6,6 +6,8 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import chain
 
 import numpy as np
 
@@ -15,13 +17,17 @@ from treeline.graph.callgraph.resolve import Resolver
 from treeline.graph.callgraph.storage import (
     ALL_METHODS,
     HOWS,
+    SEPARATOR,
+    Array,
     Arrays,
     Part,
     assemble,
     ends_of,
     group_arrays,
     string_arrays,
+    strings_of,
 )
+from treeline.graph.facts import unpack_facts
 from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, FileFacts, NodeKind, Reference, Relation
 
 INHERITANCE = ("extends", "implements")
@@ -38,6 +44,7 @@ class GraphBuilder:
     lines: array[int] = field(default_factory=lambda: array("i"))
     edges: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (source, target, relation) → how
     owners: dict[int, int] = field(default_factory=dict)  # member → class
+    inherits: dict[int, dict[int, None]] = field(default_factory=dict)  # class → its bases, in order
     bases: dict[int, list[str]] = field(default_factory=dict)  # class → names of bases that were not resolved
 
     def add(self, name: str, kind: NodeKind, file: int, line: int) -> int:
@@ -52,7 +59,7 @@ class GraphBuilder:
 
 
 @dataclass(slots=True)
-class _FileEntry:
+class FileEntry:
     """One file under construction: its symbols' nodes, and its references."""
 
     file: File
@@ -92,40 +99,70 @@ def repository(repo: str, facts: Iterable[FileFacts]) -> Part:
     """The graph of one repository, files sorted by path. Its nodes have no function ids yet."""
     graph = GraphBuilder()
     files = _collect(sorted(facts, key=lambda fact: fact.path), graph)
-    resolver = Resolver((entry.file for entry in files), graph.names, graph.kinds, graph.lines)
-    _inherit(graph, resolver, files)
-    _refer(graph, resolver, files)
+    resolver = Resolver([entry.file for entry in files], graph.names, graph.kinds, graph.lines)
+    implement(graph, resolver, files, inherit(graph, resolver, files))
+    refer(graph, resolver, files)
+    return part_of(repo, graph, files, resolver, edge_rows(graph))
+
+
+def of_pieces(repo: str, pieces: Sequence[bytes]) -> Part:
+    """The graph of one repository from its packed facts, which `update` compares with later ones."""
+    facts = [list(unpack_facts(repo, piece)) for piece in pieces]
+    part = repository(repo, (fact for some in facts for fact in some))
+    if any(len(some) != 1 for some in facts):  # records of many files in one: they are not told apart
+        return part
+    return with_digests(part, [(some[0].path, digest_of(piece)) for some, piece in zip(facts, pieces, strict=True)])
+
+
+def digest_of(piece: bytes) -> int:
+    return int.from_bytes(blake2b(piece, digest_size=8).digest(), "little")
+
+
+def with_digests(part: Part, digests: Iterable[tuple[str, int]]) -> Part:
+    """The same graph with the digests of the packed facts of each file (by path)."""
+    number = {path: number for number, path in enumerate(strings_of("paths", part.arrays))}
+    rows = np.array([(number[path], digest) for path, digest in digests], dtype=np.uint64).reshape(-1, 2)
+    order = np.argsort(rows[:, 0], kind="stable")
+    ends = ends_of(np.bincount(rows[:, 0].astype(np.int64), minlength=part.files))
+    return Part(part.repo, part.arrays | {"facts": rows[order, 1], "facts.ends": ends})
+
+
+def part_of(repo: str, graph: GraphBuilder, files: Sequence[FileEntry], resolver: Resolver, edges: Array) -> Part:
     graph.owners |= resolver.classes.owner
-    places = [(entry.file.path, entry.file.language) for entry in files]
-    return Part(repo, {**node_arrays(graph), **file_arrays(places), **edge_arrays(graph)}).with_ids(())
+    arrays = node_arrays(graph) | file_arrays([entry.file for entry in files]) | edge_arrays(edges, len(graph.names))
+    return with_digests(Part(repo, arrays).with_ids(()), ())
 
 
-def _collect(facts: Iterable[FileFacts], graph: GraphBuilder) -> list[_FileEntry]:
-    """Merges the facts of each file into one entry."""
-    files: dict[str, _FileEntry] = {}
+def _collect(facts: Iterable[FileFacts], graph: GraphBuilder) -> list[FileEntry]:
+    """Merges the facts of each file into one entry, whose nodes have consecutive numbers."""
+    by_path: dict[str, list[FileFacts]] = defaultdict(list)
     for fact in facts:
-        entry = files.get(fact.path)
-        if entry is None:
-            entry = files[fact.path] = _FileEntry(File(fact.path, fact.language), len(files))
+        by_path[fact.path].append(fact)
+    return [entry_of(number, some, graph) for number, some in enumerate(by_path.values())]
+
+
+def entry_of(number: int, facts: Sequence[FileFacts], graph: GraphBuilder) -> FileEntry:
+    """A file from its facts; its nodes have consecutive numbers."""
+    entry = FileEntry(File(facts[0].path, facts[0].language), number)
+    for fact in facts:
         entry.file.imports.extend(fact.imports)
-        entry.file.types.update((typing.name, typing.value) for typing in fact.types)
+        entry.file.types.update(fact.types)
         for symbol in fact.symbols:
             entry.node(graph, symbol.name, symbol.kind, symbol.first_line)
         entry.references += fact.references
-    for entry in files.values():
-        if entry.file.language != "go":  # a Go method's type may be in another file of the package
-            for name in [name for name in entry.file.nodes if "." in name]:
-                # CodeSearchNet has only functions: classes are inferred from the names of their methods.
-                owner = name.rpartition(".")[0]
-                if owner not in entry.file.nodes:
-                    entry.node(graph, owner, "class", 0)
-        if not all(entry.nearest(reference.source) for reference in entry.references):
-            entry.node(graph, "", "module", 1)
-    return list(files.values())
+    if entry.file.language != "go":  # a Go method's type may be in another file of the package
+        for name in [name for name in entry.file.nodes if "." in name]:
+            # CodeSearchNet has only functions: classes are inferred from the names of their methods.
+            owner = name.rpartition(".")[0]
+            if owner not in entry.file.nodes:
+                entry.node(graph, owner, "class", 0)
+    if not all(entry.nearest(reference.source) for reference in entry.references):
+        entry.node(graph, "", "module", 1)
+    return entry
 
 
-def _inherit(graph: GraphBuilder, resolver: Resolver, files: Sequence[_FileEntry]) -> None:
-    """Resolves inheritance. This runs before calls, because calls on `self` are looked up in the bases too."""
+def inherit(graph: GraphBuilder, resolver: Resolver, files: Iterable[FileEntry]) -> set[int]:
+    """Resolves inheritance; returns the protocols. Before calls, because calls on `self` are looked up in the bases."""
     protocols: set[int] = set()
     for entry in files:
         for reference in entry.references:
@@ -138,14 +175,15 @@ def _inherit(graph: GraphBuilder, resolver: Resolver, files: Sequence[_FileEntry
                 bases = [base for base in targets if base != node and resolver.classes.is_class(base)]
                 for base in bases:
                     resolver.extend(node, base)
+                    graph.inherits.setdefault(node, {})[base] = None
                     graph.edge(node, base, reference.relation, how)
                 if not bases:  # in another repository, or not indexed: kept for searches by the base's name
                     graph.bases.setdefault(node, []).append(reference.target)
                     resolver.classes.unresolved.add(node)
-    _implement(graph, resolver, files, protocols)
+    return protocols
 
 
-def _implement(graph: GraphBuilder, resolver: Resolver, files: Sequence[_FileEntry], protocols: set[int]) -> None:
+def implement(graph: GraphBuilder, resolver: Resolver, files: Iterable[FileEntry], protocols: set[int]) -> None:
     """Adds `implements` edges: a class with all methods of a Go interface or Python protocol implements it."""
     holders: dict[tuple[str, str], set[int]] = defaultdict(set)
     interfaces = [(node, "python") for node in sorted(protocols)]
@@ -164,7 +202,7 @@ def _implement(graph: GraphBuilder, resolver: Resolver, files: Sequence[_FileEnt
                 graph.edge(node, interface, "implements", ALL_METHODS)
 
 
-def _refer(graph: GraphBuilder, resolver: Resolver, files: Sequence[_FileEntry]) -> None:
+def refer(graph: GraphBuilder, resolver: Resolver, files: Iterable[FileEntry]) -> None:
     """Adds the edges of calls and uses. A call of a class is also a call of its constructor."""
     for entry in files:
         for reference in entry.references:
@@ -190,6 +228,7 @@ def node_arrays(graph: GraphBuilder) -> Arrays:
     owner = np.full(count, -1, dtype=np.int32)
     owner[list(graph.owners)] = list(graph.owners.values())
     members = np.flatnonzero(owner >= 0)
+    inherits = [graph.inherits.get(node, ()) for node in range(count)]
     return {
         **string_arrays("names", graph.names),
         **string_arrays("bases", ("\n".join(graph.bases.get(node, ())) for node in range(count))),
@@ -197,27 +236,35 @@ def node_arrays(graph: GraphBuilder) -> Arrays:
         "node_kind": np.array([NODE_KINDS.index(kind) for kind in graph.kinds], dtype=np.uint8),
         "node_line": np.array(graph.lines, dtype=np.int32),
         **group_arrays("members", members, owner[members], count),
+        "inherits": np.fromiter(chain.from_iterable(inherits), dtype=np.int32),
+        "inherits.ends": ends_of(np.array(list(map(len, inherits)), dtype=np.int64)),
     }
 
 
-def file_arrays(places: Sequence[tuple[str, str]]) -> Arrays:
-    """The path and language of every file."""
-    languages = sorted({language for _, language in places})
+def file_arrays(files: Sequence[File]) -> Arrays:
+    """The path and language of every file, its imports, and the types of its names."""
+    languages = sorted({file.language for file in files})
     return {
         **string_arrays("languages", languages),
-        **string_arrays("paths", (path for path, _ in places)),
-        "file_language": np.array([languages.index(language) for _, language in places], dtype=np.int16),
+        **string_arrays("paths", (file.path for file in files)),
+        **string_arrays("imports", (SEPARATOR.join(chain.from_iterable(file.imports)) for file in files)),
+        **string_arrays("types", (SEPARATOR.join(chain.from_iterable(file.types.items())) for file in files)),
+        "file_language": np.array([languages.index(file.language) for file in files], dtype=np.int16),
     }
 
 
-def edge_arrays(graph: GraphBuilder) -> Arrays:
+def edge_rows(graph: GraphBuilder) -> Array:
+    """The edges, each as source, target, relation and how."""
+    return np.array([(*key, how) for key, how in graph.edges.items()], dtype=np.int32).reshape(-1, 4)
+
+
+def edge_arrays(edges: Array, nodes: int) -> Arrays:
     """The edges, stored twice: grouped by source node and by target node."""
-    edges = np.array([(*key, how) for key, how in graph.edges.items()], dtype=np.int32).reshape(-1, 4)
     arrays: Arrays = {}
     for direction, here, there in (("out", 0, 1), ("in", 1, 0)):
         order = np.lexsort((edges[:, 2], edges[:, there], edges[:, here]))
         arrays |= {
-            f"{direction}.ends": ends_of(np.bincount(edges[:, here], minlength=len(graph.names))),
+            f"{direction}.ends": ends_of(np.bincount(edges[:, here], minlength=nodes)),
             f"{direction}.nodes": edges[order, there],
             f"{direction}.relations": edges[order, 2].astype(np.uint8),
             f"{direction}.hows": edges[order, 3].astype(np.uint8),

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from treeline.graph.references import CLASSES, CONSTRUCTORS, PRIVATE, Import, last_of
 
@@ -26,43 +27,60 @@ class File:
 PACKAGE_IS_A_FOLDER = frozenset({"go", "java", "kotlin"})
 
 
+class _Package(NamedTuple):
+    """The first symbol and the first class of each name in a package, and the file that declares a variable."""
+
+    symbols: dict[str, int]
+    classes: dict[str, int]
+    holding: dict[str, File]
+
+
 class Packages:
     """Looks up names in packages that are folders; the first symbol of a name wins.
 
-    Built once, because a folder may have ten thousand files, and each looks up every name it does not define.
+    A package is read once, because a folder may have ten thousand files, and each looks up every name it does not
+    define; and only when it is needed, because after an edit few are.
     """
 
     def __init__(self, files: Iterable[File], kinds: Sequence[str]) -> None:
-        self._symbols: dict[tuple[str, str, str] | None, int] = {}
-        self._classes: dict[tuple[str, str, str] | None, int] = {}
-        self._holding: dict[tuple[str, str, str] | None, File] = {}
+        self._kinds = kinds
+        self._files: dict[tuple[str, str], list[File]] = defaultdict(list)
+        self._packages: dict[tuple[str, str], _Package] = {}
         for file in files:
             if file.language in PACKAGE_IS_A_FOLDER:
-                for name in file.types:
-                    self._holding.setdefault(_key(file, name), file)
-                for name, node in file.nodes.items():
-                    self._symbols.setdefault(_key(file, name), node)
-                    if kinds[node] in CLASSES:
-                        self._classes.setdefault(_key(file, name), node)
+                self._files[file.language, _package(file.path)].append(file)
 
     def symbol(self, file: File, name: str) -> int | None:
         """The symbol of this name in the file's package."""
-        return self._symbols.get(_key(file, name))
+        return self._of(file).symbols.get(name)
 
     def holding(self, file: File, name: str) -> File | None:
         """The file of the same package that declares a variable of this name."""
-        return self._holding.get(_key(file, name))
+        return self._of(file).holding.get(name)
 
     def owner(self, file: File, name: str) -> int | None:
         """The class or interface of this name in the file's package."""
-        return self._classes.get(_key(file, name))
+        return self._of(file).classes.get(name)
+
+    def _of(self, file: File) -> _Package:
+        """The package of a file; empty in languages whose packages are not folders."""
+        if file.language not in PACKAGE_IS_A_FOLDER:
+            return NO_PACKAGE
+        key = file.language, _package(file.path)
+        package = self._packages.get(key)
+        if package is None:
+            package = self._packages[key] = _Package({}, {}, {})
+            for one in self._files[key]:
+                for name in one.types:
+                    package.holding.setdefault(name, one)
+                for name, node in one.nodes.items():
+                    package.symbols.setdefault(name, node)
+                    if self._kinds[node] in CLASSES:
+                        package.classes.setdefault(name, node)
+        return package
 
 
-def _key(file: File, name: str) -> tuple[str, str, str] | None:
-    """The package and the name in it; None in languages whose packages are not folders."""
-    if file.language not in PACKAGE_IS_A_FOLDER:
-        return None
-    return file.language, _package(file.path), name
+NO_PACKAGE = _Package({}, {}, {})
 
 
 @lru_cache(100_000)  # every file looks up every name that it does not define
@@ -100,35 +118,34 @@ class Classes:
         self.owner: dict[int, int] = {}
         self._bases: dict[int, dict[int, None]] = defaultdict(dict)
         self._gathered: dict[int, dict[str, int]] = defaultdict(dict)
-        self._first_node: dict[int, int] = {}
-        self._by_name: dict[str, list[int]] = defaultdict(list)
         self.unresolved: set[int] = set()  # classes with a base outside this repository
-        ruby_classes: dict[str, int] = {}
-        spread: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        self.file_of: dict[int, File] = {}
+        self._with_last: dict[str, list[int]] = defaultdict(list)
+        # Found when they are first needed, because after an edit few are.
+        self._first_node: dict[int, int] = {}
+        self._by_name: dict[str, Sequence[int]] = {}
+        for file in files:
+            self.file_of.update(dict.fromkeys(file.nodes.values(), file))
+            for name, node in file.nodes.items():
+                self._with_last[last_of(name)].append(node)
         for file in files:
             for name, node in file.nodes.items():
-                if kinds[node] in CLASSES:
-                    self._by_name[last_of(name)].append(node)
-                    if "." in name:
-                        self._by_name[name].append(node)
-                    if file.language == "ruby":
-                        self._first_node[node] = ruby_classes.setdefault(name, node)
-                    elif file.language in SPREAD:
-                        folder = posixpath.dirname(file.path) if file.language == "csharp" else ""
-                        spread[file.language, folder, name].append(node)
-        for (language, _, _), nodes in spread.items():
-            definitions = [node for node in nodes if lines[node]]
-            if len(definitions) == 1 or (definitions and language == "csharp"):
-                self._first_node.update(dict.fromkeys(nodes, definitions[0]))
-        for name, same_name in self._by_name.items():
-            self._by_name[name] = list(dict.fromkeys(map(self.first, same_name)))
-        for file in files:
-            for name, node in file.nodes.items():
-                self._add_member(file, name, node)
+                if "." in name:
+                    self._add_member(file, name, node)
+
+    def with_last(self, name: str) -> Sequence[int]:
+        """The symbols whose last name this is, in the order of their files."""
+        return self._with_last.get(name, ())
 
     def by_name(self, name: str) -> Sequence[int]:
         """The classes whose last or whole name this is."""
-        return self._by_name.get(name, ())
+        classes = self._by_name.get(name)
+        if classes is None:
+            last = last_of(name)
+            same = (node for node in self.with_last(last) if last == name or self._names[node] == name)
+            classes = list(dict.fromkeys(self.first(node) for node in same if self.is_class(node)))
+            self._by_name[name] = classes
+        return classes
 
     def by_full_name(self, name: str) -> Sequence[int]:
         """The classes whose whole name this is."""
@@ -201,7 +218,33 @@ class Classes:
 
     def first(self, node: int) -> int:
         """The first node of a class that is split over several files."""
-        return self._first_node.get(node, node)
+        first = self._first_node.get(node)
+        if first is None:
+            self._first_node[node] = node
+            language = self.file_of[node].language
+            if (language == "ruby" or language in SPREAD) and self.is_class(node):
+                parts = self._parts(node, language)
+                definitions = [part for part in parts if self._lines[part]]
+                if language == "ruby":
+                    self._first_node.update(dict.fromkeys(parts, parts[0]))
+                elif len(definitions) == 1 or (definitions and language == "csharp"):
+                    self._first_node.update(dict.fromkeys(parts, definitions[0]))
+                else:
+                    self._first_node.update(zip(parts, parts, strict=True))
+            first = self._first_node[node]
+        return first
+
+    def _parts(self, node: int, language: str) -> list[int]:
+        """The classes with the same whole name as this, which may be parts of one."""
+        name, path = self._names[node], self.file_of[node].path
+        return [
+            part
+            for part in self.with_last(last_of(name))
+            if self._names[part] == name
+            and self.is_class(part)
+            and (other := self.file_of[part]).language == language
+            and (language != "csharp" or posixpath.dirname(other.path) == posixpath.dirname(path))
+        ]
 
     def _add_member(self, file: File, name: str, node: int) -> None:
         """Adds a member to its class."""

@@ -33,30 +33,24 @@ class Imports:
 
     def __init__(self, files: Mapping[str, File], modules: Modules, classes: Classes) -> None:
         self._files, self._modules, self._classes = files, modules, classes
-        self._aliases = {
-            path: {entry.alias: entry for entry in file.imports if entry.alias} for path, file in files.items()
-        }
-        self._dotted = {
-            path: [entry for entry in file.imports if not entry.name and "." in entry.alias]
-            for path, file in files.items()
-            if file.language == "python"
-        }
-        self._stars = {path: self._all_of(file) for path, file in files.items()}
-        self._tops: dict[str, list[tuple[File, int]]] = defaultdict(list)
-        for file in files.values():
-            if file.language == "kotlin":
-                for name, node in file.nodes.items():
-                    if "." not in name:
-                        self._tops[name].append((file, node))
+        # Made for a file when it is first needed, because after an edit few are.
+        self._by_alias: dict[str, dict[str, Import]] = {}
+        self._dotted: dict[str, list[Import]] = {}
         self._star_modules: dict[str, list[File]] = {}
         self._through_stars: dict[tuple[str, str, int], Scope | None] = {}
 
     def find(self, file: File, name: str, passes: int = PASSES) -> Scope | None:
         """The meaning of an imported name in this file; None if it is not imported."""
-        entry = self._aliases[file.path].get(name)
+        entry = self._aliases(file).get(name)
         if entry is not None:
             return self._meaning(file, entry, passes)
         return self._star_import(file, name, passes) or self._package(file, name, passes)
+
+    def _aliases(self, file: File) -> dict[str, Import]:
+        aliases = self._by_alias.get(file.path)
+        if aliases is None:
+            aliases = self._by_alias[file.path] = {entry.alias: entry for entry in file.imports if entry.alias}
+        return aliases
 
     def export(self, module: File, name: str, passes: int = PASSES) -> Scope | None:
         """A symbol that a module defines or re-exports."""
@@ -107,7 +101,7 @@ class Imports:
         """The module that an expression begins with, by its whole name, an alias or as one inside its own, and how many
         parts the name has."""
         count = next((at for at, part in enumerate(parts) if not part[:1].isupper()), len(parts))
-        entry = self._aliases[file.path].get(parts[0])
+        entry = self._aliases(file).get(parts[0])
         whole = ".".join([entry.module if entry else parts[0], *parts[1:count]])
         nodes = (self._classes.inner_classes(own, whole) if own is not None else ()) or self._classes.by_full_name(
             whole
@@ -127,19 +121,19 @@ class Imports:
         node = module.nodes.get(name)
         if node is not None:
             return Scope((node,), how=BY_IMPORT)
-        entry = self._aliases[module.path].get(name)
+        entry = self._aliases(module).get(name)
         return self._meaning(module, entry, passes) if entry else self._package(module, name, passes)
 
     def _star_imported(self, file: File) -> list[File]:
         """All files that this one star-imports, directly or through others, nearest first."""
         if file.path not in self._star_modules:
             modules = {file.path: file}
-            waiting = deque(self._stars[file.path])
+            waiting = deque(self._all_of(file))
             while waiting:
                 module = waiting.popleft()
                 if module.path not in modules:
                     modules[module.path] = module
-                    waiting += self._stars[module.path]
+                    waiting += self._all_of(module)
             self._star_modules[file.path] = list(modules.values())[1:]
         return self._star_modules[file.path]
 
@@ -148,7 +142,13 @@ class Imports:
 
     def _package(self, file: File, name: str, passes: int) -> Scope | None:
         """Python's `import a.b` binds `a`; the rest of the name is looked up inside it."""
-        entries = [entry for entry in self._dotted.get(file.path, ()) if entry.alias.startswith(name + ".")]
+        if file.language != "python":
+            return None
+        dotted = self._dotted.get(file.path)
+        if dotted is None:
+            dotted = [entry for entry in file.imports if not entry.name and "." in entry.alias]
+            self._dotted[file.path] = dotted
+        entries = [entry for entry in dotted if entry.alias.startswith(name + ".")]
         if not entries:
             return None
         files = self._module(file, name)
@@ -181,7 +181,11 @@ class Imports:
     def _class(self, file: File, name: str, module: str = "") -> Scope:
         """PHP and Ruby import the class, not the file. Elsewhere an import that does not resolve is from outside."""
         if file.language == "kotlin":  # a file may have any name, and hold functions
-            top = {other.path: node for other, node in self._tops.get(name, ()) if other.language == "kotlin"}
+            top = {
+                other.path: node
+                for node in self._classes.with_last(name)
+                if (other := self._classes.file_of[node]).language == "kotlin" and name in other.nodes
+            }
             folder = "/" + module.replace(".", "/")
             inside = [node for path, node in top.items() if f"/{posixpath.dirname(path)}".endswith(folder)]
             nodes: Sequence[int] = inside or (list(top.values()) if len(top) == 1 else [])

@@ -16,12 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from posixpath import dirname
+from typing import NamedTuple
 
 from treeline.corpus.frozen import frozen
 from treeline.graph.callgraph.classes import ONE_SCOPE, SPREAD, Classes, File, Packages
 from treeline.graph.callgraph.imports import RUST_PATHS, Imports, Modules, Scope, dialect
 from treeline.graph.callgraph.storage import BY_IMPORT, BY_TYPE, ONLY_ONE, OWN_CLASS, POSSIBLE, SAME_FILE, SAME_PACKAGE
-from treeline.graph.references import MAKES, PRIVATE, last_of
+from treeline.graph.references import MAKES, PRIVATE
 
 # The names of languages and their libraries.
 NAMES = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
@@ -57,6 +58,16 @@ BARE_NAME_IS_OWN_METHOD = frozenset({"java", "ruby", "csharp", "kotlin", "cpp", 
 Resolution = tuple[Sequence[int], str]  # symbols, and how they were found
 NOTHING: Resolution = ((), "")
 ByFile = Mapping[str, Sequence[int]]  # the symbols of one name, by the paths of their files
+
+
+class Callables(NamedTuple):
+    """What one name calls, by file; `abstract` methods are declared by an interface, without code."""
+
+    functions: dict[str, list[int]]
+    methods: dict[str, list[int]]
+    abstract: dict[str, list[int]]
+
+
 STEPS = re.compile(r"\(\)|\[\]|[^.()\[\]]+")
 MAX_STEPS = 40  # of resolving one expression; ends types that refer to each other in a circle
 
@@ -91,36 +102,43 @@ class Resolver:
         self._kinds = kinds
         self.classes = Classes(by_path.values(), self._packages, names, kinds, lines)
         self._imports = Imports(by_path, Modules(by_path), self.classes)
-        self._functions: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        self._methods: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        # Methods that an interface declares without code.
-        self._abstract: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        self._file_of: dict[int, File] = {}
-        # The return types of functions by node, and the types of fields by class and name.
-        self._returns: dict[int, str] = {}
-        self._fields: dict[int, dict[str, tuple[File, str]]] = defaultdict(dict)
+        self._names = names
+        # By name, made when a name is first needed, because after an edit few are.
+        self._callables_of: dict[str, Callables] = {}
+        self._fields_of: dict[str, dict[int, tuple[File, str]]] = {}
+        self._typings: dict[str, list[tuple[File, str, str]]] = defaultdict(list)
         for file in by_path.values():
-            for name, node in file.nodes.items():
-                self._file_of[node] = file
-                if kinds[node] == "function" and (file.types.get(name) != PRIVATE or file.path.endswith(HEADERS)):
-                    is_abstract = kinds[self.classes.owner.get(node, node)] == "interface"
-                    methods = self._abstract if is_abstract else self._methods
-                    (methods if "." in name else self._functions)[last_of(name)][file.path].append(node)
             for name, value in file.types.items():
-                self._type(file, name, value)
+                if "." in name and not name.endswith("()"):
+                    outer, _, last = name.rpartition(".")
+                    self._typings[last].append((file, outer, value))
         self._cache: dict[tuple[str, int | None, str, bool], Resolution] = {}
         self._steps_left = 0
 
-    def _type(self, file: File, name: str, value: str) -> None:
-        if name.endswith("()"):
-            node = file.nodes.get(name[:-2])
-            if node is not None:
-                self._returns[node] = value
-        elif "." in name:
-            outer, _, last = name.rpartition(".")
-            owner = self.classes.owner_in(file, outer)
-            if owner is not None:
-                self._fields[owner].setdefault(last, (file, value))
+    def _callables(self, name: str) -> Callables:
+        """The functions and methods with this last name that other files may see."""
+        callables = self._callables_of.get(name)
+        if callables is None:
+            callables = self._callables_of[name] = Callables({}, {}, {})
+            for node in self.classes.with_last(name):
+                file, whole = self.classes.file_of[node], self._names[node]
+                is_seen = file.types.get(whole) != PRIVATE or file.path.endswith(HEADERS)
+                if is_seen and self._kinds[node] == "function":
+                    is_abstract = self._kinds[self.classes.owner.get(node, node)] == "interface"
+                    methods = callables.abstract if is_abstract else callables.methods
+                    (methods if "." in whole else callables.functions).setdefault(file.path, []).append(node)
+        return callables
+
+    def _fields(self, name: str) -> dict[int, tuple[File, str]]:
+        """The type of the field of this name of each class that has one, and the file that says so."""
+        fields = self._fields_of.get(name)
+        if fields is None:
+            fields = self._fields_of[name] = {}
+            for file, outer, value in self._typings.get(name, ()):
+                owner = self.classes.owner_in(file, outer)
+                if owner is not None:
+                    fields.setdefault(owner, (file, value))
+        return fields
 
     def resolve(self, file: File, source: str, target: str, *, guess: bool = True) -> Resolution:
         """The symbols that `target`, written inside `source`, refers to.
@@ -222,9 +240,10 @@ class Resolver:
                 return NO_VALUE
             if self._kinds[node] != "function":
                 return Value((node,), how=BY_TYPE, is_object=True)
-            returns = self._returns.get(node)
+            file = self.classes.file_of[node]
+            returns = file.types.get(self._names[node] + "()")
             if returns is not None:
-                return self._typed_value(self._file_of[node], self.classes.owner.get(node), returns)
+                return self._typed_value(file, self.classes.owner.get(node), returns)
         return NO_VALUE
 
     def _typed_value(self, file: File, own: int | None, expression: str) -> Value:
@@ -263,8 +282,9 @@ class Resolver:
 
     def _field(self, node: int, name: str) -> Value:
         """The value of a field of a class, its own or inherited."""
-        for holder in self.classes.with_bases(node):
-            field = self._fields[holder].get(name) if holder in self._fields else None
+        fields = self._fields(name)
+        for holder in self.classes.with_bases(node) if fields else ():
+            field = fields.get(holder)
             if field is not None:
                 return self._typed_value(field[0], holder, field[1])
         return NO_VALUE
@@ -321,7 +341,7 @@ class Resolver:
         classes = self.classes.by_name(name)
         if len(classes) == 1 and name not in BUILTINS.get(dialect(file.language), ()) and self._reaches(file):
             # Of a class and a function in other headers, only the compiler knows which one is called.
-            if file.language == "cpp" and not is_type and name in self._functions:
+            if file.language == "cpp" and not is_type and self._callables(name).functions:
                 return NO_VALUE
             return Value(tuple(classes), how=ONLY_ONE)
         return NO_VALUE
@@ -339,14 +359,15 @@ class Resolver:
         """
         if name in COMMON_METHODS.get(dialect(file.language), ()):
             return NOTHING
-        by_file = self._methods.get(name) or self._abstract.get(name, {})
+        callables = self._callables(name)
+        by_file = callables.methods or callables.abstract
         here = by_file.get(file.path) if file.language not in STATIC_TYPES else None
         nodes, how = _only({file.path: here} if here else by_file)
         return nodes, POSSIBLE if how else how
 
     def _global_function(self, file: File, name: str) -> Resolution:
         """A C function of another file: the only one of that name, or of the folder, else up to `MAX_POSSIBLE`."""
-        by_file: ByFile = self._functions.get(name, {})
+        by_file = self._callables(name).functions
         in_folder = {path: nodes for path, nodes in by_file.items() if dirname(path) == dirname(file.path)}
         nodes = next((nodes for nodes, how in map(_only, (by_file, in_folder)) if how), ())
         if nodes:
@@ -360,10 +381,10 @@ class Resolver:
             return self._global_function(file, name)
         if name in BUILTINS.get(dialect(file.language), ()) or not self._reaches(file):
             return NOTHING
-        by_file: ByFile = self._functions.get(name, {})
+        by_file = self._callables(name).functions
         if not by_file and file.language == "ruby":
             # A bare call reaches a method of the own class or of what it includes; a block may run elsewhere.
-            nodes, how = _only(self._methods.get(name, {}))
+            nodes, how = _only(self._callables(name).methods)
             return nodes, POSSIBLE if how else how
         return _only(by_file)
 

@@ -98,11 +98,15 @@ def strings_of(name: str, arrays: Mapping[str, Array]) -> Strings:
 FORMAT = 2  # raised when the arrays change, to tell an older index from a broken one
 DTYPES: dict[str, DTypeLike] = {"node_kind": np.uint8, "node_line": np.int32}  # one value per node
 EDGES = ("nodes", "relations", "hows")
-# Lists per node (of `paths`: per file), each with an array of ends: the arrays of their items.
-LISTS: dict[str, tuple[str, ...]] = {name: (f"{name}.text",) for name in ("names", "bases", "paths")}
-LISTS |= {"members": ("members",), "ids": ("ids",)}
+# Lists per node (those of `OF_FILES`: per file), each with an array of ends: the arrays of their items.
+TEXTS = ("names", "bases", "paths", "imports", "types")
+LISTS: dict[str, tuple[str, ...]] = {name: (f"{name}.text",) for name in TEXTS}
+LISTS |= {name: (name,) for name in ("members", "inherits", "ids", "facts")}
 LISTS |= {name: tuple(f"{name}.{part}" for part in EDGES) for name in ("out", "in")}
-POINTING = frozenset({"members", "out.nodes", "in.nodes"})  # arrays that hold node numbers
+OF_FILES = frozenset({"paths", "imports", "types", "facts"})
+ITEMS: dict[str, DTypeLike] = {"ids": "S16", "facts": np.uint64}  # of the lists that are neither text nor edges
+SEPARATOR = "\0"  # in `imports` and `types`
+POINTING = frozenset({"members", "inherits", "out.nodes", "in.nodes"})  # arrays that hold node numbers
 
 
 @frozen
@@ -170,7 +174,7 @@ def assemble(parts: Iterable[Part]) -> bytes:
         counts = [np.diff(part.arrays[f"{name}.ends"]) for part in in_order]
         whole[f"{name}.ends"] = ends_of(np.concatenate([np.zeros(0, dtype=np.int64), *counts]))
         for items in columns:
-            dtype = "S16" if items == "ids" else np.int32 if items in POINTING else np.uint8
+            dtype = ITEMS.get(items, np.int32 if items in POINTING else np.uint8)
             shifts = node_at if items in POINTING else None
             whole[items] = _join([part.arrays[items] for part in in_order], dtype, shifts)
     id_counts = np.diff(whole["ids.ends"])
@@ -180,11 +184,11 @@ def assemble(parts: Iterable[Part]) -> bytes:
 
 
 def split(data: bytes) -> dict[str, Part]:
-    """The parts of an artifact by repository; none if its format has no parts."""
+    """The parts of an artifact by repository; none if an older version made it."""
     arrays = unpack(data)
     file_repo = arrays.get("file_repo", np.zeros(0, dtype=np.int32))
     node_repo = file_repo[arrays["node_file"]] if "node_file" in arrays else file_repo
-    if int(arrays.get("format", [0])[0]) != FORMAT or (np.diff(node_repo) < 0).any() or (np.diff(file_repo) < 0).any():
+    if "facts" not in arrays or (np.diff(node_repo) < 0).any() or (np.diff(file_repo) < 0).any():
         return {}
     repos = list(strings_of("repos", arrays))
     nodes = np.searchsorted(node_repo, np.arange(len(repos) + 1))
@@ -204,7 +208,7 @@ def _cut(arrays: Mapping[str, Array], nodes: slice, files: slice) -> Arrays:
     }
     result |= {name: arrays[name][nodes] for name in DTYPES}
     for name, columns in LISTS.items():
-        some = files if name == "paths" else nodes
+        some = files if name in OF_FILES else nodes
         ends = arrays[f"{name}.ends"][some.start : some.stop + 1]
         result[f"{name}.ends"] = ends - ends[0]
         for items in columns:

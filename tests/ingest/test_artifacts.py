@@ -81,8 +81,8 @@ def test_only_repositories_that_changed_are_resolved_again(tmp_path: Path, monke
     resolved: list[str] = []
     original = artifacts.resolve
 
-    def noted(repositories: list[tuple[str, list[bytes]]]) -> artifacts.PackedGraphs:
-        resolved.extend(repo for repo, _ in repositories)
+    def noted(repositories: list[tuple[str, list[bytes], bytes]]) -> artifacts.PackedGraphs:
+        resolved.extend(repo for repo, *_ in repositories)
         return original(repositories)
 
     monkeypatch.setattr(artifacts, "resolve", noted)

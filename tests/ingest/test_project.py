@@ -354,6 +354,8 @@ def test_the_call_graph_is_made_when_it_is_first_looked_at(root: Path, store: St
     found = refreshed(root, store, home).project
     with closing(store.open(found.index)) as engine:
         assert not engine.artifact(artifacts.CALLGRAPH)
+        (home / ".cache" / "artifacts").mkdir(parents=True)
+        (home / ".cache" / "artifacts" / f"{found.index}-0.callgraph").write_bytes(b"a damaged one of before")
         made = obtain(engine, artifacts.CALLGRAPH, home / ".cache")
         assert made is not None
         assert len(callgraph.load(made)) == 4
@@ -414,9 +416,9 @@ def test_a_name_that_nothing_has_builds_no_call_graph(
     index = refresh(find_project(root, home), store, home, encoders=("none",)).project.index
     builds: list[str] = []
 
-    def build(engine: Engine) -> bytes | None:
+    def build(engine: Engine, before: bytes) -> bytes | None:
         builds.append(engine.info.name)
-        return make(engine)
+        return make(engine, before)
 
     make = search_artifacts.MAKERS[search_artifacts.CALLGRAPH]
     monkeypatch.setitem(search_artifacts.MAKERS, search_artifacts.CALLGRAPH, build)
