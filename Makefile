@@ -32,7 +32,7 @@ serve: .venv/.installed ## environment, default index (the packages of the Pytho
 test: .venv/.installed-test system lint types ## before a commit: lint, types and the quick tests, with a real Elasticsearch and browser
 	@$(PYTEST) -m "not slow"
 
-test-slow: .venv/.installed-test system docker ## the other tests: Docker, transformers, training, kills, the cluster, fuzz
+test-slow: .venv/.installed-test system docker ## the other tests: Docker, transformers, training, benchmarks, kills, the cluster, fuzz
 	@$(PYTEST) -m slow
 
 test-all: test test-slow ## lint, types and every test

@@ -32,7 +32,7 @@ logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 SHARED = ("docker", "elasticsearch")  # marks of tests that share a server
 
 # Left out by `make test`, beside the tests that carry the mark `slow` themselves.
-SLOW_FOLDERS = ("fuzz", "lab/training", "survival")
+SLOW_FOLDERS = ("benchmarks", "fuzz", "lab/training", "survival")
 SLOW_MARKS = ("docker", "transformers")
 
 
