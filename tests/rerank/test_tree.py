@@ -444,6 +444,17 @@ def test_a_question_about_a_whole_shows_other_files_before_the_second_result_of_
     assert order("keep a connection that is not used any more", rows)[1] == "pool.py:Pool.put"
 
 
+def test_a_long_query_leaves_the_results_of_a_file_nearer_together() -> None:
+    rows = units(
+        ("a/x.py", "one", "function", 0.9),
+        ("a/x.py", "Two", "class", 0.8),
+        ("b/y.py", "three", "function", 0.7),
+    )
+    short, long = ("words " * count for count in (8, 9))
+    apart, near = (TreeRanking().divisors(columns(rows, query=query)).max() - 1 for query in (short, long))
+    assert near == pytest.approx(apart / 2) and near > 0
+
+
 def test_a_qualified_name_is_found_by_all_of_it() -> None:
     rows = units(
         ("a.rb", "Other.call", "method", 1.0), ("b.rb", "Builder.call", "method", 0.5), ("c.rb", "x", "class", 0.0)
