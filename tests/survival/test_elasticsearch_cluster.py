@@ -94,6 +94,7 @@ def rows_of(trial: Trial, columns: str) -> list[dict[str, str]]:
     return list(found)
 
 
+@pytest.mark.timeout(2_700)  # three nodes start again, each in minutes on a busy machine
 def test_a_rolling_upgrade_fails_no_search(trial: Trial) -> None:
     """What follows runs on the newer version, with what the older one wrote."""
     version, why_not = NEWEST, ""
