@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from treeline.corpus.analysis import of_file, parts, terms
+from treeline.corpus.analysis import parts, terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
@@ -40,7 +40,7 @@ MOST_LINES = 20_000  # changed lines of one file
 MOST_WORDS = 250  # of a change, the most particular ones: what the keyword search takes
 MOST_LOST = 100  # names no longer declared whose calls are looked for, each by a search
 MOST_FILES = 300  # of a change, the most changed ones: what else the commits changed that touched them
-WORD_HITS = 200  # files with words of the change
+WORD_HITS = 200  # units with words of the change that are counted
 TEST_DEPTH = 3  # calls from a test to what it tests
 SAME_NAME = re.compile(r"^(?:tests?|spec)[_.-]|[_.-](?:tests?|specs?|unit)(?=[._-]|$)|(?<=[a-z])(?:Tests?|Spec)$")
 NAMELESS = frozenset({"__init__", "index", "mod", "lib", "main", "init"})  # named by their folder
@@ -301,11 +301,13 @@ def _reasons(shares: Mapping[str, float]) -> Iterator[str]:
 
 
 def _by_words(engine: Engine, words: Collection[str], repo: str) -> dict[str, float]:
-    """The score of each whole file by these words."""
+    """Files by these words: the sum of the scores of their units."""
     # A name of several parts says more than a word.
     particular = sorted(words, key=lambda word: (-len(parts(word)), -len(word), word))[:MOST_WORDS]
-    hits = engine.keyword([of_file(_term(word)) for word in particular], WORD_HITS, Filters(repo=repo))
-    return {hit.address.path: hit.score for hit in hits}
+    scores: dict[str, float] = defaultdict(float)
+    for hit in engine.keyword([_term(word) for word in particular], WORD_HITS, Filters(repo=repo)):
+        scores[hit.address.path] += hit.score
+    return scores
 
 
 def _term(word: str) -> str:
