@@ -57,7 +57,8 @@ def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:
         file.parent.mkdir(mode=0o700, exist_ok=True)
     with suppress(LockHeld), _errors(home), WriterLock(file.with_suffix(".lock")):
         known = _known(file)
-        roots = {repo: one.root for repo, one in known.items()} | dict(roots)
+        others = {repo: one.root for repo, one in known.items() if one.root not in roots.values()}  # not by an old name
+        roots = others | dict(roots)
         answers = {repo: _git(root, "rev-parse", "--verify", "HEAD^{commit}") for repo, root in roots.items()}
         heads = {repo: head for repo, head in answers.items() if head}
         if {repo: one.head for repo, one in known.items()} == heads:

@@ -103,6 +103,13 @@ def test_new_commits_are_added(home: Path, root: Path) -> None:
     assert "shop/clock.py" not in [path for _, path in history.votes(terms("retry payments"))]
 
 
+def test_a_folder_that_is_indexed_by_another_name_has_its_history_once(home: Path, root: Path) -> None:
+    read(home, root).close()
+    update(home, "shop", {"store": root})
+    with closing(History(history_file(home, "shop"))) as history:
+        assert set(history.repositories()) == {repo for repo, _ in history.files().values()} == {"store"}
+
+
 def test_a_rewritten_history_is_read_again(home: Path, root: Path) -> None:
     read(home, root).close()
     git(root, "reset", "--quiet", "--hard", "HEAD~2")
