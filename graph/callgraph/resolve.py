@@ -61,7 +61,7 @@ ByFile = Mapping[str, Sequence[int]]  # the symbols of one name, by the paths of
 
 
 class Callables(NamedTuple):
-    """What one name calls, by file; `abstract` methods are declared by an interface, without code."""
+    """The symbols that a call of one name may mean, by file; an interface declares `abstract` methods, without code."""
 
     functions: dict[str, list[int]]
     methods: dict[str, list[int]]
