@@ -9,6 +9,7 @@ import pytest
 from tests.engine.functions import ENCODER, OTHER_ENCODER, SAMPLE, build, function, terms_of, vectors, write
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
+from treeline.engine.patterns import exactly
 from treeline.engine.protocol import Engine, Filters, Store
 
 
@@ -56,6 +57,13 @@ def test_everything_is_counted(engine: Engine) -> None:
 def test_addresses_and_scan_go_through_everything_in_one_order(engine: Engine) -> None:
     assert list(engine.addresses()) == [(one.id, one.address) for one in SAMPLE]
     assert list(engine.scan()) == list(SAMPLE)
+
+
+def test_addresses_may_be_those_of_one_file(engine: Engine) -> None:
+    path = SAMPLE[-1].path
+    expected = [(one.id, one.address) for one in SAMPLE if one.path == path]
+    assert list(engine.addresses(Filters(path=exactly(path)))) == expected
+    assert len(expected) < len(SAMPLE)
 
 
 def test_scanning_goes_on_over_many_pages(store: Store, name: str) -> None:
