@@ -20,6 +20,8 @@ DATA ?= ../shared/codesearchnet
 export PYTHONNODEBUGRANGES := 1
 # Compiled once, whatever the caller's environment says: the tests start hundreds of processes, each in a fifth of the time.
 export PYTHONDONTWRITEBYTECODE :=
+# BLAS's threads spin while they wait for each other, beside the tests of another core.
+export OPENBLAS_NUM_THREADS ?= 1
 export PYTHONPYCACHEPREFIX ?= $(abspath .cache/bytecode)
 export TREELINE_EVAL_DATA ?= $(abspath $(dir $(wildcard $(DATA)/queries.csv)))
 

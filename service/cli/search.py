@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
-# One question is answered sooner without BLAS's threads: starting them takes longer than its matrices.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.search.query import KEYS, Query, combine, commit_question, parse
