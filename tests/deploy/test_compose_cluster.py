@@ -19,6 +19,7 @@ from tests.elasticsearch_server import Cluster, Node, free_port
 from tests.service_process import service
 from treeline.corpus.errors import CredentialsError, EngineUnavailable
 from treeline.engine.elasticsearch import ElasticsearchStore
+from treeline.engine.elasticsearch.client import connect
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.sources import open_source
 from treeline.search.live import open_searcher
@@ -168,9 +169,9 @@ def test_the_service_loads_and_answers_over_tls_with_no_more_rights_than_its_rol
         assert status == 200
         assert answer["results"]
     assert SERVICE_PASSWORD not in running.log()
-    from elasticsearch import AuthorizationException, Elasticsearch
+    from elasticsearch import AuthorizationException
 
-    with Elasticsearch(cluster.urls[0], basic_auth=("treeline", SERVICE_PASSWORD), ca_certs=cluster.ca) as client:
+    with connect(cluster.urls[:1], user="treeline", password=SERVICE_PASSWORD, ca=cluster.ca) as client:
         with pytest.raises(AuthorizationException):
             client.indices.create(index="other")
         with pytest.raises(AuthorizationException):
@@ -193,16 +194,14 @@ def settings_of(user: str, cluster: Cluster, home: Path) -> Settings:
 
 def test_an_index_that_is_gone_comes_back_from_a_snapshot(cluster: Cluster, tmp_path: Path) -> None:
     """The requests are those of docs/how-to/operate.md, and the one who makes them is `elastic`."""
-    from elasticsearch import Elasticsearch
-
     folder = cluster.folder / "snapshots"
     folder.mkdir(exist_ok=True)  # where the node made it when it started
     os.chown(folder, NOBODY, NOBODY)
     settings = settings_of("treeline", cluster, tmp_path)
     store = open_store(settings)
     before = store.info("default")
-    with Elasticsearch(
-        cluster.urls[0], basic_auth=("elastic", PASSWORD), ca_certs=cluster.ca, request_timeout=300
+    with connect(cluster.urls[:1], user="elastic", password=PASSWORD, ca=cluster.ca).options(
+        request_timeout=300
     ) as client:
         place = {"type": "fs", "settings": {"location": str(folder)}}
         client.snapshot.create_repository(name="treeline", repository=place)
@@ -248,9 +247,7 @@ def test_a_load_without_the_right_to_create_an_index_is_one_clear_line(cluster: 
         assert "\n" not in str(told.value)
         assert password not in str(told.value)
     assert "half" not in open_store(settings_of("treeline", cluster, tmp_path)).names()
-    from elasticsearch import Elasticsearch
-
-    with Elasticsearch(cluster.urls[0], basic_auth=("elastic", PASSWORD), ca_certs=cluster.ca) as client:
+    with connect(cluster.urls[:1], user="elastic", password=PASSWORD, ca=cluster.ca) as client:
         assert not client.indices.get(index="treeline-half*").body
 
 
@@ -265,9 +262,7 @@ def test_two_nodes_join_the_one_that_already_runs_and_take_a_replica(cluster: Cl
     for node in cluster.nodes[1:]:
         cluster.start(node)
     cluster.wait(3)
-    from elasticsearch import Elasticsearch
-
-    with Elasticsearch(cluster.urls, basic_auth=("elastic", PASSWORD), ca_certs=cluster.ca) as client:
+    with connect(cluster.urls, user="elastic", password=PASSWORD, ca=cluster.ca) as client:
         health = client.options(request_timeout=300).cluster.health(wait_for_status="green", timeout="290s")
         assert (health["status"], health["number_of_nodes"]) == ("green", 3)
         rows = client.cat.indices(index="treeline-default-*", format="json", h="index,rep")

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from elasticsearch import Elasticsearch
 
 from tests.elasticsearch_download import VERSION
 from tests.elasticsearch_server import Cluster, free_port
 from tests.forked import run_command_line
 from tests.ingest.loading import project
+from treeline.engine.elasticsearch.client import connect
 from treeline.rerank.registry import FUSIONS, NAMES
 from treeline.search.settings import Settings
 from treeline.service.cli.options import how_to_index
@@ -315,7 +315,7 @@ def test_doctor_shows_the_clusters_health_version_alias_count_and_encoder(
     assert "✓ index: seen: 5 units, alias treeline-seen → treeline-seen-000001, encoder static:" in well.stdout
     cluster = rf"Elasticsearch: {elasticsearch_cluster.url}: (green|yellow), 1 node, version {VERSION}, \d+ index"
     assert re.search(f"✓ {cluster}", well.stdout), well.stdout
-    with Elasticsearch(elasticsearch_cluster.url) as client:  # what the server does itself when its disk is nearly full
+    with connect([elasticsearch_cluster.url]) as client:  # what the server does itself when its disk is nearly full
         client.indices.put_settings(index="treeline-seen-000001", settings={"blocks.read_only_allow_delete": True})
     full = treeline(tmp_path, "doctor", "--name", "seen", **there)
     assert full.returncode == 1

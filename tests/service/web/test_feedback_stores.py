@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from elasticsearch import Elasticsearch
 
 from tests.elasticsearch_server import Cluster
 from tests.engine.functions import build
 from treeline.corpus.errors import EngineUnavailable, InputError, TreelineError
 from treeline.engine.elasticsearch import ElasticsearchStore
+from treeline.engine.elasticsearch.client import connect
 from treeline.engine.names import internal_name
 from treeline.search.feedback import FeedbackStore, Votes
 from treeline.search.settings import Settings
@@ -28,7 +28,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FeedbackSt
         yield SqliteFeedback(tmp_path / "feedback.sqlite3")
         return
     cluster: Cluster = request.getfixturevalue("elasticsearch_cluster")
-    client = Elasticsearch(cluster.urls)
+    client = connect(cluster.urls)
     index = f"treeline-feedback-{uuid.uuid4().hex}"
     yield ElasticsearchFeedback(client, index, read_seconds=30)
     client.options(ignore_status=404).indices.delete(index=index)
@@ -126,7 +126,7 @@ def test_a_very_long_question_is_bounded(store: FeedbackStore) -> None:
 
 
 def test_searching_goes_on_without_feedback_when_elasticsearch_is_away() -> None:
-    client = Elasticsearch("http://127.0.0.1:9", max_retries=0)
+    client = connect(["http://127.0.0.1:9"]).options(max_retries=0)
     away = ElasticsearchFeedback(client, "treeline-feedback-none")
     assert away.votes("sort a list") == []
     with pytest.raises(EngineUnavailable):
