@@ -25,13 +25,13 @@ from treeline.service.cli.lines import grep_line, is_for_a_person, paint, painte
 from treeline.service.cli.options import echo
 from treeline.service.present.text import (
     ROUTES,
-    STAGES,
     describe_commit,
     describe_neighbours,
     distinct_functions,
     summary,
     visible,
     visible_name,
+    widened_to,
 )
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _why(candidate: Candidate, clusters: CorpusClusters | None) -> Iterator[str]
 
 def _footer(answer: Answer, info: IndexInfo, *, explain: bool) -> str:
     first, last = answer.results[0].rank, answer.results[-1].rank
-    stages = ", ".join(STAGES.get(stage, stage) for stage in answer.relaxed)
+    stages = widened_to(answer)
     name = PROJECT_SUFFIX.sub("", info.name)
     notes = [
         f"{first}–{last} of {counted(answer.total, 'result')} in {name}{_filter_note(answer)}",

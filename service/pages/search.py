@@ -30,7 +30,7 @@ from treeline.service.http.errors import for_people, status_of
 from treeline.service.http.response import REVALIDATE, server_timing
 from treeline.service.pages.results import LANES, result_views
 from treeline.service.present.highlight import question_words
-from treeline.service.present.text import ROUTES, STAGES, describe_commits
+from treeline.service.present.text import ROUTES, describe_commits, widened_to
 
 blueprint = APIBlueprint("search_page", __name__, enable_openapi=False)
 
@@ -110,7 +110,7 @@ def search() -> Response:
         filters=facet_choices(answer, state),
         lanes=LANES,
         below=REST,
-        widened=", then ".join(STAGES.get(stage, stage) for stage in answer.relaxed),
+        widened=widened_to(answer),
         map_address="/api/map?" + query_string(state | {"q": answer.query.text, "look": "", "page": ""}),
         json_address="/api/search?"
         + (wider := query_string(state | {"q": answer.query.text, "look": "", "page": ""}) + f"&k={DOWNLOADS}"),

@@ -15,6 +15,7 @@ from treeline.corpus.counting import counted
 
 if TYPE_CHECKING:  # numpy takes longer to import than a file to be searched
     from treeline.graph.history import Commit
+    from treeline.search.answer import Answer
     from treeline.search.commits import CommitAnswer, Person
     from treeline.search.relatives import Neighbour
 
@@ -38,6 +39,12 @@ STAGES = {
 }
 FILES_SHOWN = 4  # of a commit
 WEB = frozenset({"http", "https"})
+
+
+def widened_to(answer: Answer) -> str:
+    """The ways, after that of exact words, by which keywords found a result that is shown."""
+    stages = {one.stage for result in answer.results for one in result.candidate.contributions}
+    return ", then ".join(STAGES[stage] for stage in answer.relaxed if stage in stages)
 
 
 def code_point(character: str) -> str:

@@ -130,17 +130,22 @@ def test_nonsense_is_told_to_be_answered_by_meaning_alone(client: FlaskClient) -
     assert said not in page(client, "/search?q=parse")
 
 
+def test_a_result_by_a_near_spelling_is_said_and_one_that_is_not_shown_is_not(client: FlaskClient) -> None:
+    assert "widened to near spellings" in page(client, "/search?q=prse&as_typed=1&mode=keyword")
+    assert "widened" not in page(client, "/search?q=parse&mode=keyword&k=1")
+
+
 def test_a_lane_that_was_left_out_is_named(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
     searcher = app.extensions["treeline"].searcher
     search: Callable[[Query], Answer] = searcher.search
 
     def degraded(query: Query, reorder: Reorder | None = None) -> Answer:
-        return replace(search(query), degraded=(Degradation("dense", "took longer than 3 s"),), relaxed=("fuzzy",))
+        return replace(search(query), degraded=(Degradation("dense", "took longer than 3 s"),))
 
     monkeypatch.setattr(searcher, "search", degraded)
     answer = app.test_client().get("/search?q=parse", headers=HTML)
     html = answer.get_data(as_text=True)
-    assert "Meaning was left out.</b> Took longer than 3 s." in html and "widened to near spellings" in html
+    assert "Meaning was left out.</b> Took longer than 3 s." in html
     again = app.test_client().get("/api/search?q=parse")
     assert "ETag" not in again.headers and again.headers["Cache-Control"] == "no-store"
 
