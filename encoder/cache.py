@@ -93,7 +93,7 @@ class CachedEncoder:
                 raise
             log.warning("%s is damaged (%s) and will be rebuilt", self._file, error)
             self._rows.close()
-            for end in ("", "-wal", "-shm"):
+            for end in ("", "-wal", "-shm", "-journal"):
                 self._file.with_name(self._file.name + end).unlink(missing_ok=True)
             self._rows = self._connect()
             self._prepare()

@@ -30,6 +30,8 @@ from treeline.ingest.texts import PackedText
 FINGERPRINT, BASE = 24, 8
 
 JOURNAL = ".journal"  # at the end of its name
+# Files of SQLite beside it; a process that is killed while it turns to write-ahead logs leaves the last one.
+BESIDE = ("-wal", "-shm", "-journal")
 
 LARGEST_ID = 2**31 - 1  # of an SQLite file
 
@@ -148,7 +150,7 @@ class Journal:
 
     def _unlink(self) -> None:
         if self.path is not None:
-            for end in ("-wal", "-shm", ""):
+            for end in (*BESIDE, ""):
                 self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
     @contextmanager
@@ -288,7 +290,7 @@ def journals(folder: Path, name: str, suffix: str = "") -> Iterator[Path]:
 
 def remove_journals(folder: Path, name: str, *, except_base: str | None = None) -> None:
     """Those of loads of this index, with whatever sources, except loads that start from a generation."""
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", *BESIDE):
         for path in journals(folder, name, suffix):
             if except_base is None or not _starts_from(path, name, except_base):
                 path.unlink(missing_ok=True)

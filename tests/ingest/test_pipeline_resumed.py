@@ -14,7 +14,14 @@ import pytest
 from tests.ingest.loading import FUNCTIONS, NAME, functions, loaded, project, record, records_file
 from treeline.corpus.errors import InputError
 from treeline.engine.embedded import EmbeddedStore
-from treeline.ingest.journal import Journal, JournalDamaged, JournalEntry, checkpoint_state, open_journal
+from treeline.ingest.journal import (
+    Journal,
+    JournalDamaged,
+    JournalEntry,
+    checkpoint_state,
+    open_journal,
+    remove_journals,
+)
 from treeline.ingest.pipeline import LoadOptions, load
 from treeline.ingest.source import Chunk, ReadOptions, Unit
 from treeline.ingest.sources import open_source
@@ -211,6 +218,19 @@ def test_what_came_after_the_checkpoint_is_cut_off_the_journal(tmp_path: Path) -
     done = recovery.progress("unit", "1")
     assert done is not None and done.chunks == 3
     assert recovery.doubtful == {row[:16] for row in rows[3:]}
+
+
+def test_what_a_kill_leaves_beside_a_journal_goes_with_it(tmp_path: Path) -> None:
+    """SQLite has a rollback journal for the moment in which it turns to write-ahead logs."""
+    names = [f"{NAME}-{'0' * 24}.journal{end}" for end in ("", "-wal", "-shm", "-journal")]
+    for name in names:
+        (tmp_path / name).touch()
+    remove_journals(tmp_path, NAME)
+    assert not list(tmp_path.iterdir())
+    journal = Journal(tmp_path / names[0])
+    (tmp_path / names[-1]).touch()
+    journal.remove()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_checkpoint_is_not_taken_up_with_another_journal(tmp_path: Path) -> None:
