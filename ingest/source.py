@@ -21,7 +21,7 @@ from treeline.corpus.function import Function
 from treeline.graph.references import FileFacts
 
 # Raise it when parsers or readers change their output, so that unchanged files are read again.
-READER_VERSION = "16"
+READER_VERSION = "17"
 
 # A byte of a path that is not valid UTF-8, in `readable` text.
 ESCAPE = re.compile(rb"\\x([89a-f][0-9a-f])")

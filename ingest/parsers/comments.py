@@ -7,6 +7,7 @@ file of a hundred thousand comments would take quadratic time.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 # A line with one of these in front of the definition starts or ends something else.
@@ -122,34 +123,45 @@ def _explains(lines: list[str]) -> bool:
 def leading_comment(source: bytes, comments: Comments) -> str:
     """The comment at the top of a file that describes it; skips licences and `#!`."""
     text = source[:MAX_BYTES].decode("utf-8", "replace").lstrip("\ufeff")
+    every = (prose(comment) for comment, _, _ in _top(text.splitlines(), comments))
+    return next((comment for comment in every if comment and not LICENCE.search(comment)), "")
+
+
+def without_licence(code: str, comments: Comments) -> str:
+    """The code without the licences among the comments at its top."""
+    if not LICENCE.search(code, 0, 2_000):
+        return code
+    lines = code.splitlines()
+    licences = [(first, end) for comment, first, end in _top(lines, comments) if LICENCE.search(comment)]
+    for first, end in reversed(licences):
+        del lines[first:end]
+    return "\n".join(lines).lstrip("\n")
+
+
+def _top(lines: list[str], comments: Comments) -> Iterator[tuple[str, int, int]]:
+    """The comments before the first line of code, each with its first line and the one after its last."""
     opening, closing = (mark.decode() for mark in comments.block or (b"", b""))
     markers = tuple(mark.decode() for mark in comments.line)
-    lines, at = text.splitlines(), 0
+    at = 0
     while at < len(lines):
-        line = lines[at].strip()
-        comment_lines: list[str] = []
+        line, first = lines[at].strip(), at
         if not line or line.startswith(("#!", "<?", "{-#")):
             at += 1
             continue
         if opening and line.startswith(opening):
-            while at < len(lines):
-                comment_lines.append(lines[at])
-                at += 1
-                if closing in comment_lines[-1]:
-                    break
-            body = "\n".join(comment_lines).strip().removeprefix(opening).rstrip().removesuffix(closing)
+            at = next((n for n in range(at, len(lines)) if closing in lines[n]), len(lines) - 1) + 1
+            body = "\n".join(lines[first:at]).strip().removeprefix(opening).rstrip()
+            if closing in body and not body.endswith(closing):
+                return  # code follows on its last line
+            body = body.removesuffix(closing)
             comment = STAR.sub("", body.strip("*! \n"))
         elif line.startswith(markers):
             while at < len(lines) and lines[at].strip().startswith(markers):
-                comment_lines.append(_strip_marker(lines[at].strip(), markers))
                 at += 1
-            comment = "\n".join(comment_lines)
+            comment = "\n".join(_strip_marker(one.strip(), markers) for one in lines[first:at])
         else:
-            return ""
-        comment = prose("\n".join(one.rstrip() for one in comment.splitlines()).strip())
-        if comment and not LICENCE.search(comment):
-            return comment
-    return ""
+            return
+        yield "\n".join(one.rstrip() for one in comment.splitlines()).strip(), first, at
 
 
 def without_doc(source: bytes, start: int, end: int, doc: Doc) -> bytes:

@@ -17,7 +17,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import FUNCTION_KINDS, Function
 from treeline.graph.references import FileFacts
 from treeline.ingest.parsers.captures import TooTangled
-from treeline.ingest.parsers.comments import LICENCE, Doc, leading_comment, without_doc
+from treeline.ingest.parsers.comments import Doc, leading_comment, without_doc, without_licence
 from treeline.ingest.parsers.formats import Block, blocks
 from treeline.ingest.parsers.grammar import Grammar
 from treeline.ingest.parsers.outline import Definition, Outline, outline
@@ -172,8 +172,8 @@ class _Maker:
         for one in (*top, None):
             end = (one.doc.above or one.start) if one else len(source)
             code = _tidy(source[at:end]).lstrip(";\n") if end > at else ""
-            if at == 0 and LICENCE.search(code[:2_000]):
-                code = _without_licence(code)
+            if at == 0:
+                code = without_licence(code, grammar.comments)
             if len(code) <= room:
                 lines += [code] if code else []
                 room -= len(code)
@@ -277,12 +277,6 @@ def _nest(definitions: Iterable[Definition]) -> tuple[list[Definition], dict[int
 def _tidy(source: bytes) -> str:
     lines = (line.rstrip() for line in source.decode("utf-8", "replace").removeprefix("\ufeff").splitlines())
     return BLANK_LINES.sub("\n\n", "\n".join(lines)).strip("\n")
-
-
-def _without_licence(code: str) -> str:
-    """The code without the licence comment at its top."""
-    head, _, rest = code.partition("\n\n")
-    return rest if LICENCE.search(head) and not re.search(r"^\w+.*[({=;]\s*$", head, re.MULTILINE) else code
 
 
 def _cut(text: str, limit: int) -> str:

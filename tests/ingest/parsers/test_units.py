@@ -251,3 +251,22 @@ def test_a_deprecated_method_of_objective_c_is_in_the_text_of_its_protocol() -> 
     deprecated = 'API_DEPRECATED_WITH_REPLACEMENT("open:", macos(10.10, API_TO_BE), ios(8.0, API_TO_BE))'
     code = f"@protocol Loader <NSObject>\n@required\n- (BOOL)canOpen:(nullable NSURL *)url {deprecated};\n@end\n"
     assert deprecated in unit("Loader.m", f"#import <Foundation/Foundation.h>\n{code}", "Loader").original_string
+
+
+@pytest.mark.parametrize(
+    ("path", "top"),
+    [
+        ("one.go", "/*\n   Copyright 2020 Somebody\n\n   Licensed to you\n*/\n"),
+        ("one.go", "// Copyright 2020 Somebody\n\n// Use of it is in the licence\n"),
+        ("one.js", "/** @license MIT */\n"),
+        ("one.rb", "#!/usr/bin/env ruby\n# SPDX-License-Identifier: MIT\n"),
+    ],
+)
+def test_licence_at_the_top_of_a_file_is_not_its_content(path: str, top: str) -> None:
+    [file] = [unit for unit in units(path, f"{top}\nlimit = 1\n") if unit.kind == "file"]
+    assert "limit = 1" in file.code and "icen" not in file.code
+
+
+def test_code_behind_a_licence_on_its_line_stays() -> None:
+    [file] = [unit for unit in units("one.js", "/*! MIT licence */ start(42)\n") if unit.kind == "file"]
+    assert "start(42)" in file.code
