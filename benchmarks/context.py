@@ -26,9 +26,9 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import FUNCTION_KINDS, Address, Function
 from treeline.eval.indexes import eval_settings, sources_searcher
 from treeline.eval.sets.issues import Issue, check_out, git_folder, read, touched_functions
+from treeline.graph.git import run_git
 from treeline.ingest.history import read_diff, read_log, update
 from treeline.ingest.source import ReadOptions
-from treeline.ingest.sources.checkout import run_git
 from treeline.ingest.sources.folder import open_folder
 from treeline.rerank.evidence import path_facts
 from treeline.search.impact import parse_diff

@@ -36,7 +36,7 @@ def ranks(folder: Path) -> Iterator[tuple[dict[str, Any], list[int]]]:
                 for row in group:
                     answer = ask_history(history, row["question"], "", DEPTH, DEFAULT_ENCODER)
                     names = [person.name for person in answer.people[:AUTHORS]]
-                    names += [] if names else [commit.hash for commit, _ in answer.rows]
+                    names += [] if names else [one.commit.hash for one in answer.rows]
                     targets = row.get("commits") or row["authors"]
                     yield row, [rank for rank, name in enumerate(names, 1) if name in targets]
 

@@ -27,10 +27,10 @@ from treeline.eval.indexes import ENGINE, eval_settings, sources_searcher
 from treeline.eval.report.document import summarise
 from treeline.eval.sets.issues import check_out
 from treeline.eval.sets.repository import code_version
+from treeline.graph.git import run_git
 from treeline.graph.history import Change, Commit, History, add, create
 from treeline.ingest.history import read_diff, read_log
 from treeline.ingest.source import ReadOptions
-from treeline.ingest.sources.checkout import run_git
 from treeline.ingest.sources.folder import open_folder
 from treeline.search.impact import EVIDENCE, FileChange, dependents_of, evidence_for, parse_diff, rank_files, units_of
 from treeline.search.searcher import Searcher

@@ -22,9 +22,9 @@ from treeline.corpus.errors import EngineUnavailable
 from treeline.corpus.frozen import frozen
 
 FOLDER = ".history"
-VERSION = 1
+VERSION = 2
 SCHEMA = """
-CREATE TABLE repository (repo TEXT PRIMARY KEY, root BLOB, head TEXT, quality REAL) WITHOUT ROWID;
+CREATE TABLE repository (repo TEXT PRIMARY KEY, root BLOB, head TEXT, quality REAL, end TEXT) WITHOUT ROWID;
 CREATE TABLE commits (id INTEGER PRIMARY KEY, repo TEXT, hash TEXT, time INTEGER, author TEXT, subject TEXT, body TEXT);
 CREATE TABLE file (id INTEGER PRIMARY KEY, repo TEXT, path TEXT, is_gone INTEGER DEFAULT 0);
 CREATE INDEX file_by_path ON file (repo, path, is_gone);
@@ -98,16 +98,13 @@ class Companion(NamedTuple):
 
 @frozen
 class Repository:
-    """One repository's history. `quality` is the share of recent commits whose message led to a file they touched."""
+    """One repository's history. `quality` is the share of recent commits whose message led to a file they touched;
+    `end` has the last commits of a shallow clone."""
 
     root: Path
     head: str
     quality: float
-
-    @property
-    def is_shallow(self) -> bool:
-        """Whether git has only the last commits of it."""
-        return any((folder / ".git" / "shallow").is_file() for folder in (self.root, *self.root.parents))
+    end: str = ""
 
 
 class History:
@@ -121,7 +118,7 @@ class History:
             raise sqlite3.DatabaseError(f"{file.name} is a history of another version")
 
     def repositories(self) -> dict[str, Repository]:
-        rows = self._rows("SELECT repo, root, head, quality FROM repository")
+        rows = self._rows("SELECT repo, root, head, quality, end FROM repository")
         return {repo: Repository(Path(os.fsdecode(root)), *rest) for repo, root, *rest in rows}
 
     def search(self, words: Sequence[str], k: int, before: int = 0) -> list[tuple[int, float]]:
@@ -158,6 +155,10 @@ class History:
         """Commits by id."""
         rows = self._of("SELECT id, hash, time, author, subject, body FROM commits WHERE id IN ({})", ids)
         return {id_: Commit(*rest) for id_, *rest in rows}
+
+    def repos(self, ids: Iterable[int]) -> dict[int, str]:
+        """The repositories of commits, by the commit's id."""
+        return dict(self._of("SELECT id, repo FROM commits WHERE id IN ({})", ids))
 
     def paths(self, ids: Iterable[int]) -> dict[int, list[str]]:
         """The current paths of what each commit touched, by the commit's id."""
@@ -326,8 +327,14 @@ def create(database: sqlite3.Connection) -> None:
     database.executescript(f"{SCHEMA}PRAGMA user_version = {VERSION};")
 
 
-def add(database: sqlite3.Connection, repo: str, commits: Iterable[tuple[Commit, Sequence[Change]]]) -> None:
-    """Add a repository's next commits, oldest first."""
+def add(
+    database: sqlite3.Connection,
+    repo: str,
+    commits: Iterable[tuple[Commit, Sequence[Change]]],
+    end: Collection[str] = (),
+) -> None:
+    """Add a repository's next commits, oldest first. Of those at the `end` of a shallow clone only the files are known,
+    not what they changed."""
     number = (database.execute("SELECT max(id) FROM commits").fetchone()[0] or 0) + 1
     file_id = (database.execute("SELECT max(id) FROM file").fetchone()[0] or 0) + 1
     paths = dict(database.execute("SELECT path, id FROM file WHERE repo = ? AND NOT is_gone", (repo,)))
@@ -346,6 +353,8 @@ def add(database: sqlite3.Connection, repo: str, commits: Iterable[tuple[Commit,
             files.append(paths[change.path])
             if change.status == "D":
                 gone.append((paths.pop(change.path), change.path))
+        if commit.hash in end:
+            continue
         rows.append((number, repo, *commit))
         touched += [(number, file) for file in dict.fromkeys(files)]
         if not ROUTINE.match(commit.subject):

@@ -13,12 +13,14 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from shutil import which
 
-from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.errors import TreelineError
 from treeline.corpus.secrets import has_secret
 from treeline.engine.durable import LockHeld, WriterLock, disk_errors
+from treeline.graph.git import ask_git, git_command, git_environment, run_git
 from treeline.graph.history import Change, Commit, History, Repository, add, create, history_file
+from treeline.graph.touched import run_diff
 from treeline.ingest.source import MAX_FILE_BYTES, Source, read_plain, readable
-from treeline.ingest.sources.checkout import checkout_of, git_command, git_environment, run_git
+from treeline.ingest.sources.checkout import checkout_of
 
 MOST_COMMITS = 50_000  # the newest; older ones say little about today's files
 MOST_BYTES = 400_000_000  # of git's output
@@ -27,8 +29,6 @@ LONGEST_SUBJECT, LONGEST_BODY = 300, 2_000  # characters
 LONGEST_TOKEN = 1 << 20  # bytes of a message or path
 MOST_PATHS = 1_000  # of a commit; one that touches more has no vote anyway
 BLOCK = 1 << 20
-FILE_COMMITS = 100  # last commits of a file among which those of a definition are looked for
-HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 STATUS = re.compile(rb"\n?([ACDMRTUX])\d*")
 TRAILER = re.compile(
@@ -48,7 +48,8 @@ def update_sources(home: Path, index: str, sources: Sequence[Source]) -> None:
 def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:
     """Bring the history of an index's repositories (name to folder) up to date; nothing if another process is at it.
 
-    What is no git checkout has none. A rewritten history is read again, and so are those beside it.
+    What is no git checkout has none. A history that was rewritten, or reaches further back, is read again, and so are
+    those beside it.
     """
     file = history_file(home, index)
     if not home.is_dir():
@@ -59,18 +60,22 @@ def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:
         known = _known(file)
         others = {repo: one.root for repo, one in known.items() if one.root not in roots.values()}  # not by an old name
         roots = others | dict(roots)
-        answers = {repo: _git(root, "rev-parse", "--verify", "HEAD^{commit}") for repo, root in roots.items()}
-        heads = {repo: head for repo, head in answers.items() if head}
-        if {repo: one.head for repo, one in known.items()} == heads:
+        answers = {repo: ask_git(root, "rev-parse", "--verify", "HEAD^{commit}") for repo, root in roots.items()}
+        new = {repo: Repository(roots[repo], head, 0.0, _end_of(roots[repo])) for repo, head in answers.items() if head}
+        if {repo: (one.head, one.end) for repo, one in known.items()} == {
+            repo: (one.head, one.end) for repo, one in new.items()
+        }:
             return
-        if known and all(repo in heads and _is_ancestor(roots[repo], one.head) for repo, one in known.items()):
-            since = {repo: one.head for repo, one in known.items()}
-            _write(file, {repo: (roots[repo], since.get(repo, ""), head) for repo, head in heads.items()})
-        elif heads:
-            new = file.with_suffix(".new")
-            new.unlink(missing_ok=True)
-            _write(new, {repo: (roots[repo], "", head) for repo, head in heads.items()})
-            new.replace(file)
+        if known and all(
+            repo in new and one.end == new[repo].end and _is_ancestor(roots[repo], one.head)
+            for repo, one in known.items()
+        ):
+            _write(file, new, {repo: one.head for repo, one in known.items()})
+        elif new:
+            fresh = file.with_suffix(".new")
+            fresh.unlink(missing_ok=True)
+            _write(fresh, new, {})
+            fresh.replace(file)
 
 
 def share(home: Path, index: str, root: Path, other: str) -> None:
@@ -95,11 +100,13 @@ def _errors(home: Path) -> Iterator[None]:
 
 def update_behind(home: Path, index: str, roots: Mapping[str, Path]) -> None:
     """Bring the history up to date in a process of its own, for which no answer waits; nothing if no head has moved."""
-    heads = {repo: checkout.sha for repo, root in roots.items() if (checkout := checkout_of(root)) and checkout.sha}
-    known = _known(history_file(home, index)) if heads else {}
-    if all(repo in known and known[repo].head == head for repo, head in heads.items()) or not which("git"):
+    states = {
+        repo: (one.sha, one.end) for repo, root in roots.items() if (one := checkout_of(root)) is not None and one.sha
+    }
+    known = {repo: (one.head, one.end) for repo, one in _known(history_file(home, index)).items()} if states else {}
+    if states.items() <= known.items() or not which("git"):
         return
-    arguments = [str(home), index, *(part for repo in heads for part in (repo, str(roots[repo])))]
+    arguments = [str(home), index, *(part for repo in states for part in (repo, str(roots[repo])))]
     with suppress(OSError):
         process = subprocess.Popen(
             [sys.executable, "-m", "treeline.ingest.history", *arguments],
@@ -118,18 +125,23 @@ def _known(file: Path) -> dict[str, Repository]:
     return {}
 
 
-def _write(file: Path, repositories: Mapping[str, tuple[Path, str, str]]) -> None:
-    """Add the commits of each repository (folder, commit read last, head)."""
+def _end_of(root: Path) -> str:
+    checkout = checkout_of(root)
+    return checkout.end if checkout else ""
+
+
+def _write(file: Path, repositories: Mapping[str, Repository], known: Mapping[str, str]) -> None:
+    """Add the commits of each repository; `known` has the heads of those that were read before."""
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = OFF")
         if database.execute("PRAGMA user_version").fetchone() == (0,):
             create(database)
         database.execute("BEGIN IMMEDIATE")
-        for repo, (root, since, head) in repositories.items():
-            if since != head:
-                add(database, repo, read_log(root, since, head))
-                row = (repo, os.fsencode(root), head, 0.0)
-                database.execute("INSERT OR REPLACE INTO repository VALUES (?, ?, ?, ?)", row)
+        for repo, one in repositories.items():
+            if known.get(repo) != one.head:
+                add(database, repo, read_log(one.root, known.get(repo, ""), one.head), one.end.split())
+                row = (repo, os.fsencode(one.root), one.head, 0.0, one.end)
+                database.execute("INSERT OR REPLACE INTO repository VALUES (?, ?, ?, ?, ?)", row)
         database.execute("COMMIT")
         with closing(History(file)) as history:
             qualities = [(history.measure_quality(repo), repo) for repo in repositories]
@@ -201,85 +213,11 @@ def _tokens(command: list[str]) -> Iterator[bytes]:
         process.wait()
 
 
-def commits_of(history: History, repo: str, path: str, lines: tuple[int, int], k: int) -> list[Commit]:
-    """The last `k` commits that touched these lines of a file as it is now, newest first: of the last hundred that
-    touched the file, each asked for its hunks. `git log -L` reads every commit's tree instead."""
-    known = history.repositories().get(repo)
-    ids = history.last_commits(repo, path, FILE_COMMITS) if known else []
-    if known is None or not ids:
-        return []
-    rows = history.commits(ids)
-    commits = {rows[id_].hash: rows[id_] for id_ in ids}
-    command = ["log", "--no-walk=unsorted", "--format=%x00%H", "--patch", "--unified=0", "--relative", "--no-renames"]
-    command += ["--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature", *commits, "--", path]
-    patches = (_git(known.root, *command) or "").split("\0")[1:]
-    result: list[Commit] = []
-    with suppress(TreelineError, OSError, subprocess.SubprocessError):
-        lines = _lines_before(_hunks(read_diff(known.root, path=path)), lines)
-    for patch in patches:
-        hunks = _hunks(patch)
-        if any(_touches(hunk, lines) for hunk in hunks):
-            result.append(commits[patch.partition("\n")[0]])
-        lines = _lines_before(hunks, lines)
-        if len(result) == k or lines[1] < lines[0] or not hunks:  # its beginning, or the file had another name
-            break
-    return result
-
-
-def _hunks(patch: str) -> list[tuple[int, ...]]:
-    """Of each hunk: first line and number of lines, before and after."""
-    return [tuple(int(number or 1) for number in hunk) for hunk in HUNK.findall(patch)]
-
-
-def _lines_before(hunks: Sequence[tuple[int, ...]], lines: tuple[int, int]) -> tuple[int, int]:
-    return _before(hunks, lines[0], is_end=False), _before(hunks, lines[1], is_end=True)
-
-
-def _touches(hunk: tuple[int, ...], lines: tuple[int, int]) -> bool:
-    _, _, start, count = hunk
-    if not count:  # what was behind this line is gone
-        return lines[0] <= start < lines[1]
-    return start <= lines[1] and start + count > lines[0]
-
-
-def _before(hunks: Sequence[tuple[int, ...]], line: int, *, is_end: bool) -> int:
-    """The number that a line had before these hunks; of a new line, that of the hunk's old end or beginning."""
-    shift = 0
-    for old, old_count, new, count in hunks:
-        if new + count - bool(count) < line:
-            shift += old_count - count
-        elif count and new <= line:
-            return old + old_count - bool(old_count) if is_end else old + (not old_count)
-        else:
-            break
-    return line + shift
-
-
-def read_diff(root: Path, revisions: str = "", path: str = ".", *, is_staged: bool = False) -> str:
+def read_diff(root: Path, revisions: str = "", *, is_staged: bool = False) -> str:
     """The diff of a checkout's folder: between two revisions (`main..topic`), in the index, or (default) from HEAD to
-    the files as they are, new ones included. No filter or other program of the repository's configuration is run."""
-    drivers = (
-        _git(root, "config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$") or ""
-    ).split("\n")
-    off = {key: "false" if key.endswith(".required") else "" for key in drivers if key}
-    environment = {"GIT_CONFIG_COUNT": str(len(off))}
-    for number, (key, value) in enumerate(off.items()):
-        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    command = ["-C", str(root), "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv"]
-    command += ["--unified=0", "--relative", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"]
-    command += ["--cached"] if is_staged else []
-    result = subprocess.run(
-        git_command([*command, "--end-of-options", revisions or "HEAD", "--", path]),
-        env=git_environment() | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-    )
-    if result.returncode:
-        reason = result.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").partition("\n")[0]
-        raise InputError(f"git cannot compare {revisions or 'the files with HEAD'}: {reason}", "name REV..REV")
-    new = "" if is_staged or revisions or path != "." else "".join(_new_files(root))
-    return result.stdout[:MOST_BYTES].decode("utf-8", "backslashreplace") + new  # as `readable`
+    the files as they are, new ones included."""
+    new = "" if is_staged or revisions else "".join(_new_files(root))
+    return run_diff(root, revisions, is_staged=is_staged) + new
 
 
 def _new_files(root: Path) -> Iterator[str]:
@@ -294,14 +232,7 @@ def _new_files(root: Path) -> Iterator[str]:
 
 
 def _is_ancestor(root: Path, commit: str) -> bool:
-    return _git(root, "merge-base", "--is-ancestor", commit, "HEAD") is not None
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    """The answer of git, without the last line's end; None if it fails."""
-    with suppress(OSError, subprocess.SubprocessError):
-        return run_git(root, *arguments).decode("utf-8", "replace").strip()
-    return None
+    return ask_git(root, "merge-base", "--is-ancestor", commit, "HEAD") is not None
 
 
 if __name__ == "__main__":

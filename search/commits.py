@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.frozen import frozen
+from treeline.corpus.function import NAMES, Function, from_values
 from treeline.encoder.registry import is_light, load
+from treeline.engine.hits import Hit
+from treeline.engine.patterns import path_test
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.history import Commit, History
+from treeline.graph.touched import touched_lines
+from treeline.rerank.candidates import Candidate
+from treeline.search.answer import Member, Result, signature_of
+from treeline.search.location import Locations, holding
+from treeline.search.query import COMMIT
 
 WHO = re.compile(
     r"\s*who(?:\s+(?:knows?|wrote|writes|maintains?|owns?|understands?|works? on|worked on))?\b", re.IGNORECASE
@@ -34,6 +46,10 @@ VOTED_FILES = 5  # about the subject, where no path has its words
 MOST_FILES = 500  # of a subject
 LAST = 1_000  # commits of a subject's files that say who knows it
 PEOPLE = 5
+WITH_UNITS = 20  # commits, each of which git is asked for
+NO_DEFINITIONS = frozenset({"file", "section", "config"})
+PATHS_SAID, UNITS_SAID = 4, 8  # of a commit that is a result
+NO_COMMITS = "there is no history: this is no git checkout, its commits are being read, or TREELINE_HISTORY is off"
 
 
 @frozen
@@ -45,25 +61,37 @@ class Person:
     time: int
 
 
+class CommitRow(NamedTuple):
+    """A commit, its repository, and the current paths and definitions that it touched."""
+
+    commit: Commit
+    repo: str
+    paths: Sequence[str]
+    units: Sequence[Hit] = ()
+
+
 @frozen
 class CommitAnswer:
-    """Commits with the files that they touched, best first; for a question about people these, most commits first."""
+    """Commits, best first; for a question about people these, most commits first."""
 
-    rows: tuple[tuple[Commit, Sequence[str]], ...]
+    rows: tuple[CommitRow, ...]
     people: tuple[Person, ...] = ()
 
 
-def ask_history(history: History, question: str, path: str, k: int, encoder: str) -> CommitAnswer:
+def ask_history(
+    history: History, question: str, path: str, k: int, encoder: str, filters: Filters = NO_FILTERS
+) -> CommitAnswer:
     """The best `k` commits for a question, or the last that touched a file. What changed lately is answered by the
-    last commits of the subject's files, newest first. `encoder`: the name of the index's; a slow one is not loaded."""
+    last commits of the subject's files, newest first. `encoder`: the name of the index's; a slow one is not loaded.
+    With `filters`, those that touched a path that passes."""
     if path:
         ids = [id_ for repo in history.repositories() for id_ in history.last_commits(repo, path, k)]
-        return CommitAnswer(_rows(history, ids[:k]))
+        return CommitAnswer(_rows(history, ids, k, filters))
     subject = LATELY.sub(" ", ASKING.sub(" ", WHO.sub(" ", question, count=1)))
     is_lately, is_who = LATELY.search(question) is not None, WHO.match(question) is not None
     last = history.last_of(_files(history, subject), LAST) if is_lately or is_who else []
     near = last if is_lately and last else _near(history, subject, question, encoder)
-    return CommitAnswer(_rows(history, near[:k]), _people(history, last) if is_who else ())
+    return CommitAnswer(_rows(history, near, k, filters), _people(history, last) if is_who else ())
 
 
 def _near(history: History, subject: str, question: str, encoder: str) -> list[int]:
@@ -98,6 +126,41 @@ def _people(history: History, ids: Sequence[int]) -> tuple[Person, ...]:
     return tuple(Person(name, count, last[name]) for name, count in counts.most_common(PEOPLE))
 
 
-def _rows(history: History, ids: Sequence[int]) -> tuple[tuple[Commit, Sequence[str]], ...]:
-    commits, paths = history.commits(ids), history.paths(ids)
-    return tuple((commits[id_], paths.get(id_, [])) for id_ in ids)
+def _rows(history: History, ids: Sequence[int], k: int, filters: Filters) -> tuple[CommitRow, ...]:
+    ids = ids if filters else ids[:k]
+    commits, repos, paths, passes = history.commits(ids), history.repos(ids), history.paths(ids), path_test(filters)
+    rows = [CommitRow(commits[id_], repos[id_], paths.get(id_, [])) for id_ in ids]
+    if filters:
+        rows = [row for row in rows if filters.passes(repo=row.repo) and any(map(passes, row.paths))]
+    return tuple(rows[:k])
+
+
+def with_units(answer: CommitAnswer, history: History, engine: Engine, locations: Locations) -> CommitAnswer:
+    """The answer; its first commits with the definitions that hold today what they changed."""
+    roots = {repo: one.root for repo, one in history.repositories().items()}
+    rows = list(answer.rows)
+    for repo in {row.repo for row in rows[:WITH_UNITS]}:
+        own = {row.commit.hash: row.paths for row in rows[:WITH_UNITS] if row.repo == repo}
+        touched = touched_lines(roots[repo], own)
+        paths = {path for lines in touched.values() for path in lines}
+        units = locations.by_path(engine, paths, Filters(repo=repo))
+        for at, row in enumerate(rows[:WITH_UNITS]):
+            if row.repo == repo and (lines := touched.get(row.commit.hash)):
+                inside = chain.from_iterable(holding(units.get(path, ()), own) for path, own in lines.items())
+                rows[at] = row._replace(units=[hit for hit in inside if hit.address.kind not in NO_DEFINITIONS])
+    return CommitAnswer(tuple(rows), answer.people)
+
+
+def commit_result(rank: int, row: CommitRow, bodies: Mapping[str, Function]) -> Result:
+    """A commit as a result: its message is the docstring, and inside it is what it touched, by id in `bodies`."""
+    values = dict.fromkeys(NAMES, "") | {"code_tokens": (), "docstring_tokens": ()}
+    own = {"repo": row.repo, "func_name": row.commit.title, "docstring": row.commit.body, "sha": row.commit.hash}
+    unit = from_values([(values | own | {"kind": COMMIT, "id": row.commit.hash})[name] for name in NAMES])
+    day = time.strftime("%Y-%m-%d", time.gmtime(row.commit.time))
+    said = f"{row.commit.author}, {day}: {', '.join(row.paths[:PATHS_SAID])}"
+    members = tuple(
+        Member(hit.id, hit.address, f"{hit.address.path}: {signature_of(bodies[hit.id])}", 0.0)
+        for hit in row.units[:UNITS_SAID]
+        if hit.id in bodies
+    )
+    return Result(rank, unit, Candidate(unit.id, unit.address, 1.0 / rank, reason=said), members)

@@ -11,8 +11,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-import numpy as np
-
 from treeline.corpus.analysis import parts, terms
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
@@ -22,6 +20,7 @@ from treeline.engine.protocol import Engine, Filters
 from treeline.graph.callgraph import POSSIBLE
 from treeline.graph.history import Companion, History
 from treeline.search.lanes.graph import text_calls_lane
+from treeline.search.location import holding
 from treeline.search.relatives import Neighbour, Relatives
 from treeline.search.searcher import Searcher
 from treeline.search.structure import EVERYTHING, is_test
@@ -182,23 +181,8 @@ def units_of(searcher: Searcher, changes: Sequence[FileChange], repo: str) -> li
     locations = searcher.locations
     if locations is None:
         return []
-    units: dict[str, list[Hit]] = {change.path: [] for change in changes}
-    for hit in locations.units_of(searcher.engine, units.keys(), Filters(repo=repo)):
-        units[hit.address.path].append(hit)
-    return [hit for change in changes for hit in _innermost(units[change.path], change.lines)]
-
-
-def _innermost(hits: Sequence[Hit], changed: Sequence[int]) -> list[Hit]:
-    """The innermost of a file's units that hold these lines."""
-    rows = [(hit, lines) for hit in hits if (lines := hit.address.lines)]
-    rest = np.unique(np.asarray(changed, dtype=np.int64))
-    units = []
-    for hit, (first, last) in sorted(rows, key=lambda row: row[1][1] - row[1][0]):
-        inside = (rest >= first) & (rest <= last)
-        if inside.any() and hit.address.kind != "file":
-            units.append(hit)
-        rest = rest[~inside]
-    return sorted(units, key=lambda hit: hit.address.lines or (0, 0))
+    units = locations.by_path(searcher.engine, {change.path for change in changes}, Filters(repo=repo))
+    return [hit for change in changes for hit in holding(units.get(change.path, ()), change.lines)]
 
 
 def dependents_of(relatives: Relatives, definitions: Sequence[Hit]) -> Iterator[Dependent]:

@@ -295,6 +295,7 @@ class LiveSearcher(Generations):
     similar = _current(Searcher.similar, _all)
     function = _current(Searcher.function, _all)
     suggest = _current(Searcher.suggest, _all)
+    commits = _current(Searcher.commits, _all)
 
     structure = _current(Relatives.structure, _relatives)
     callers = _current(Relatives.callers, _relatives)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,13 @@ class Locations:
         names = {path.rpartition("/")[2] for path in paths}
         return self._units_of(engine, [node for node, path in self._nodes(names, FILE) if path in paths], filters)
 
+    def by_path(self, engine: Engine, paths: Collection[str], filters: Filters) -> Mapping[str, Sequence[Hit]]:
+        """The units of these files, by path."""
+        units: dict[str, list[Hit]] = defaultdict(list)
+        for hit in self.units_of(engine, paths, filters):
+            units[hit.address.path].append(hit)
+        return units
+
     def members(self, owner: str, prefix: str) -> list[str]:
         """The names that begin so in the classes, modules and packages of a name, the most common first."""
         tree, prefix = self.tree, prefix.casefold()
@@ -83,6 +90,19 @@ class Locations:
             if np.array_equal(more, is_inside):
                 return is_inside
             is_inside = more
+
+
+def holding(hits: Sequence[Hit], lines: Sequence[int]) -> list[Hit]:
+    """The innermost of a file's units that hold these lines, in their order."""
+    rows = [(hit, span) for hit in hits if (span := hit.address.lines)]
+    rest = np.unique(np.asarray(lines, dtype=np.int64))
+    units = []
+    for hit, (first, last) in sorted(rows, key=lambda row: row[1][1] - row[1][0]):
+        inside = (rest >= first) & (rest <= last)
+        if inside.any() and hit.address.kind != "file":
+            units.append(hit)
+        rest = rest[~inside]
+    return sorted(units, key=lambda hit: hit.address.lines or (0, 0))
 
 
 def innermost(hits: Sequence[Hit], line: int) -> list[Hit]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
-from treeline.graph.history import Commit
 from treeline.search.answer import Member
-from treeline.search.commits import ask_history
+from treeline.search.commits import CommitRow, ask_history
 from treeline.search.issue import read_issue
 from treeline.search.query import Query
 from treeline.search.searcher import Searcher
@@ -36,7 +35,7 @@ class Pack:
     """The parts of a task, the most useful first, and commits about the same."""
 
     parts: tuple[Part, ...]
-    commits: tuple[tuple[Commit, Sequence[str]], ...]
+    commits: tuple[CommitRow, ...]
 
 
 def gather(searcher: Searcher, task: str, tokens: int) -> Pack:

@@ -25,6 +25,7 @@ from treeline.rerank.fusion import KINDS_IN_WORDS, QueryTraits, fusion
 from treeline.search.executor import Run
 from treeline.search.issue import Issue, read_issue
 from treeline.search.query import (
+    COMMIT,
     IDENTIFIER,
     ROLE_NAMES,
     WORD,
@@ -162,6 +163,10 @@ class Plan:
             return self.issue.title
         rest = VERBATIM.sub(" ", self.corrections.text).strip() if self.phrases else ""
         return rest if WORD.search(rest) else self.corrections.text
+
+    @property
+    def asks_for_commits(self) -> bool:
+        return COMMIT in self.filters.values("kind").include
 
     @property
     def code_first(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from typing import Any, Literal, NamedTuple, Self
 
 from treeline.corpus.analysis import STOP_WORDS
@@ -19,6 +19,7 @@ from treeline.engine.protocol import NO_FILTERS, VALUE, Filters
 from treeline.search.settings import FAST, MODES, QUALITIES, Settings
 
 DEFAULT = "default"  # stands for the default method
+COMMIT = "commit"  # the kind of results that are no units
 
 Value = int | float | str | bool
 
@@ -279,10 +280,11 @@ def combine(one: Filters, other: Filters) -> Filters:
     return Filters(**{name: ",".join(dict.fromkeys(filter(None, pair))) for name, pair in pairs.items()})
 
 
-def commit_question(query: Query) -> str:
-    """The question to the history that a query with `kind:commit` is; empty for any other."""
+def commit_question(query: Query) -> tuple[str, Filters]:
+    """The question to the history that a query with `kind:commit` is, and its other filters; empty for any other."""
     parts = parse(query.text)
-    return parts.words if "commit" in combine(query.filters, parts.filters).kind.split(",") else ""
+    filters = combine(query.filters, parts.filters)
+    return (parts.words, replace(filters, kind="")) if COMMIT in filters.values("kind").include else ("", NO_FILTERS)
 
 
 # Names in a text, and misspelt words: those in no dictionary, one edit away from a word in many functions. A misspelt

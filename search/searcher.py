@@ -15,7 +15,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import Encoder
 from treeline.engine.hits import Hit
-from treeline.engine.protocol import Engine, IndexInfo
+from treeline.engine.protocol import NO_FILTERS, Engine, Filters, IndexInfo
 from treeline.graph.callgraph import CallGraph
 from treeline.graph.history import History, StoredHistory, history_file
 from treeline.graph.references import last_of
@@ -24,6 +24,7 @@ from treeline.rerank.fusion import fusion
 from treeline.rerank.methods import RerankOptions
 from treeline.rerank.registry import DEFAULT_WEIGHTS, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
+from treeline.search.commits import NO_COMMITS, CommitAnswer, ask_history, commit_result, with_units
 from treeline.search.executor import Executor, Run
 from treeline.search.lanes.graph import StoredGraph
 from treeline.search.lanes.lane_set import WEAK_MATCH, Absence, Degradation, LaneResults, LaneSet, exclude
@@ -118,12 +119,38 @@ class Searcher:
         clock = _Clock()
         plan = self.plan(query)
         clock.lap("plan")
+        if plan.asks_for_commits:
+            return self._commit_answer(plan, clock)
         with self._executor.turn(computes_here=self._computes_here(plan)) as run:
             clock.lap("waited")
             ranking = self._rank(plan, run, clock, reorder)
             page = self._page(plan, ranking.candidates)
             clock.lap("fetch")
         return self._answer(ranking, page, clock)
+
+    def commits(self, question: str, path: str, k: int, filters: Filters = NO_FILTERS) -> CommitAnswer:
+        """Commits by what they are about, or the last that touched a file, with the definitions that they touched."""
+        if (history := self.history) is None:
+            return CommitAnswer(())
+        answer = ask_history(history, question, path, k, self.settings.encoder, filters)
+        return with_units(answer, history, self.engine, self.locations) if self.locations else answer
+
+    def _commit_answer(self, plan: Plan, clock: _Clock) -> Answer:
+        """Commits as results of their own: the message is the docstring, and what it touched is inside."""
+        start, end = plan.query.offset, plan.query.offset + plan.query.k
+        rows = self.commits(plan.words, "", end + 1, replace(plan.filters, kind="")).rows
+        bodies = {one.id: one for one in self.engine.fetch([hit.id for row in rows[start:end] for hit in row.units])}
+        results = tuple(commit_result(rank, row, bodies) for rank, row in enumerate(rows[start:end], start + 1))
+        clock.lap("commits")
+        return Answer(
+            plan=plan,
+            results=results,
+            total=len(rows),
+            relaxed=(),
+            degraded=(),
+            timings=clock.timings | {"total": clock.total},
+            hints=() if self.history else (NO_COMMITS,),
+        )
 
     def rank(self, query: Query, lanes: Sequence[str] | None = None) -> Ranking:
         """The re-ranked list without bodies, long enough for the page and the re-ranker's depth; with `lanes`, of these
@@ -228,7 +255,7 @@ class Searcher:
         history = self._history()
         if history is None:
             return "; without a history of commits"
-        is_shallow = any(one.is_shallow for one in history.repositories().values())
+        is_shallow = any(one.end for one in history.repositories().values())
         return "; the clone is shallow, so the history is too (git fetch --unshallow)" if is_shallow else ""
 
     def _rerank_or_note(

@@ -145,11 +145,11 @@ class Index:
     def search(self, query: str, k: int = 10, **switches: Unpack[Switches]) -> list[Match]:
         """The best matches. `switches` are those of the command line: `language=`, `repo=`, `kind=`, `mode=`, …"""
         from treeline.corpus.function import KINDS
-        from treeline.search.query import Query
+        from treeline.search.query import COMMIT, Query
 
         for kind in filter(None, switches.get("kind", "").split(",")):
-            if kind.strip().lstrip("-") not in KINDS:
-                raise InputError(f"there is no kind {kind.strip()!r}", f"choose from: {', '.join(KINDS)}")
+            if kind.strip().lstrip("-") not in (*KINDS, COMMIT):
+                raise InputError(f"there is no kind {kind.strip()!r}", f"choose from: {', '.join((*KINDS, COMMIT))}")
         answer = self._searcher.search(Query.of(query, {**switches, "k": k}, self._searcher.settings))
         return [
             replace(

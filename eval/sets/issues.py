@@ -29,9 +29,9 @@ from treeline.eval.harness import Output, evaluation_settings, finish, loading, 
 from treeline.eval.indexes import ENGINE, eval_settings, sources_searcher
 from treeline.eval.report.document import summarise
 from treeline.eval.sets.repository import code_version
+from treeline.graph.git import run_git
 from treeline.ingest.history import update
 from treeline.ingest.source import ReadOptions
-from treeline.ingest.sources.checkout import run_git
 from treeline.ingest.sources.folder import open_folder
 from treeline.rerank.evidence import path_facts
 from treeline.search.live import LiveSearcher

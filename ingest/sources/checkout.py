@@ -1,56 +1,18 @@
-"""Reads a git checkout: its top folder, remote and commit, and which of its files the remote has.
-
-Git runs without hooks, filters, prompts or network access.
-"""
+"""Reads a git checkout: its top folder, remote and commit, and which of its files the remote has."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import new
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from treeline.corpus.frozen import frozen
+from treeline.graph.git import run_git
 from treeline.ingest.source import is_own, read_plain
-
-SETTINGS = {
-    "core.hooksPath": os.devnull,
-    "core.fsmonitor": "false",
-    "core.symlinks": "false",
-    # Of a pack that git maps at a time; without limits all of it, half a gigabyte for kubernetes.
-    "core.packedGitWindowSize": "16m",
-    "core.packedGitLimit": "128m",
-    "protocol.allow": "never",
-    "credential.interactive": "false",
-    "filter.lfs.smudge": "",
-    "filter.lfs.process": "",
-    "filter.lfs.required": "false",
-    "submodule.recurse": "false",
-}
-
-
-def git_command(arguments: Sequence[str], scheme: str = "") -> list[str]:
-    """The command line. Without a scheme, git may only use local files."""
-    settings = SETTINGS | ({f"protocol.{scheme}.allow": "always"} if scheme else {})
-    return ["git", *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")), *arguments]
-
-
-def git_environment() -> dict[str, str]:
-    """This process's environment without its GIT_ variables."""
-    return {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | {
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ASKPASS": "true",
-        "SSH_ASKPASS": "true",
-        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-        "GIT_LFS_SKIP_SMUDGE": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "LC_ALL": "C",
-    }
-
 
 SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 SCP = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!//)(.+)")
@@ -59,12 +21,14 @@ MAX_BYTES = 10_000_000
 
 @frozen
 class Checkout:
-    """The top of a working tree; `web` is the remote's web address, empty if there is none."""
+    """The top of a working tree; `web` is the remote's web address, empty if there is none; `end` has the last commits
+    of a shallow clone, a line each."""
 
     top: Path
     repo: str
     web: str
     sha: str
+    end: str = ""
 
     def url(self, path: str, sha: str) -> str:
         """The address of a file at a commit, without lines."""
@@ -111,7 +75,8 @@ def _describe(top: Path, git: Path) -> Checkout:
     common = _common(git)
     host, repo = split_remote(_origin(read_git_file(common / "config")))
     sha = _head(git, common)
-    return Checkout(top, repo, f"https://{host}/{repo}" if host and repo and sha else "", sha)
+    web = f"https://{host}/{repo}" if host and repo and sha else ""
+    return Checkout(top, repo, web, sha, read_git_file(common / "shallow").strip())
 
 
 def _origin(config: str) -> str:
@@ -163,7 +128,6 @@ def read_git_file(path: Path) -> str:
     return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
 
 
-TIMEOUT_S = 30
 REMOTE_REFS = "refs/remotes/origin"
 SHA1_LETTERS = 40
 
@@ -219,16 +183,3 @@ def _blob(content: bytes, like: str) -> str:
     digest.update(b"blob %d\0" % len(content))
     digest.update(content)
     return digest.hexdigest()
-
-
-def run_git(top: Path, *arguments: str) -> bytes:
-    """The output of git in a folder."""
-    command = git_command(["-C", str(top), *arguments])
-    return subprocess.run(
-        command,
-        env=git_environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-        timeout=TIMEOUT_S,
-    ).stdout

@@ -16,8 +16,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.graph.git import git_command, git_environment
 from treeline.ingest.source import MAX_RATIO, ReadOptions, without_user
-from treeline.ingest.sources.checkout import SCP, git_command, git_environment, split_remote
+from treeline.ingest.sources.checkout import SCP, split_remote
 from treeline.ingest.sources.folder import Folder, open_folder
 
 SCHEME, SCP_HOST = r"[a-zA-Z][a-zA-Z0-9+.-]*://", r"[\w.-]+@[\w.-]+:(?!//)"

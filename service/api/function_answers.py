@@ -148,9 +148,10 @@ class ImpactBody(Body):
 
 
 class TouchingCommitBody(CommitBody):
-    """A commit, with the current paths of what it touched."""
+    """A commit, with the current paths and the definitions of what it touched."""
 
     paths: list[str]
+    definitions: list[LocationBody] = Field(description="As they are now; of the first twenty commits.")
 
 
 class PersonBody(Body):
@@ -170,6 +171,12 @@ class CommitsBody(Body):
     @classmethod
     def of(cls, answer: CommitAnswer) -> Self:
         return cls(
-            commits=[TouchingCommitBody(**commit._asdict(), paths=list(paths)) for commit, paths in answer.rows],
+            commits=[
+                TouchingCommitBody.model_validate(
+                    row.commit._asdict()
+                    | {"paths": list(row.paths), "definitions": [location(hit.id, hit.address) for hit in row.units]}
+                )
+                for row in answer.rows
+            ],
             people=[PersonBody.model_validate(one) for one in answer.people],
         )

@@ -16,7 +16,6 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.corpus.roles import NAMES
 from treeline.graph.layout import draw
-from treeline.search.commits import CommitAnswer, ask_history
 from treeline.search.files import Files
 from treeline.search.tree import result_graph
 from treeline.service.api.answers import MapBody, MapNodeBody, SearchBody
@@ -93,17 +92,10 @@ def impact(parameters: ImpactParameters) -> Response:
 @blueprint.doc(operation_id="commits", responses=PROBLEMS)
 def commits(parameters: CommitParameters) -> Response:
     """Commits by what they are about, what changed lately, and who knows a subject; none without a history."""
-    answer = ask_commits(parameters.q, parameters.path, parameters.k)
-    return json_reply(CommitsBody.of(answer).json_bytes(), cache=NEVER)
-
-
-def ask_commits(question: str, path: str, k: int) -> CommitAnswer:
-    """The answer of the index's history."""
-    if bool(question.strip()) == bool(path):
+    if bool(parameters.q.strip()) == bool(parameters.path):
         raise InputError("commits are found by a question or by a file", "give q or path")
-    with context().searcher.searcher() as current:
-        history = current.history
-        return ask_history(history, question, path, k, current.settings.encoder) if history else CommitAnswer(())
+    answer = context().searcher.commits(parameters.q, parameters.path, parameters.k)
+    return json_reply(CommitsBody.of(answer).json_bytes(), cache=NEVER)
 
 
 def search_reply(parameters: Question) -> Response:

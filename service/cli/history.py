@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from treeline.corpus.errors import InputError, TreelineError
+from treeline.engine.protocol import NO_FILTERS, Filters
 from treeline.service.cli.options import StrictCommand, echo, index_options, is_named, target_settings
 from treeline.service.cli.search import ABOUT_JSON, choose_function, piped_text
 
@@ -40,21 +41,26 @@ def read_history(settings: Settings) -> None:
 def log(words: tuple[str, ...], engine: str | None, name: str, k: int, path: str, as_json: bool) -> int:
     """Find commits by what they are about: treeline log why are uploads retried
 
-    Also takes what changed in uploads lately, and who knows uploads. Exits with 0 if there are any, 1 if not, 2 after
-    an error.
+    Lists the files and definitions that each touched. Also takes what changed in uploads lately, and who knows uploads.
+    Exits with 0 if there are any, 1 if not, 2 after an error.
     """
-    from treeline.graph.history import StoredHistory, history_file
-    from treeline.search.commits import ask_history
-    from treeline.service.present.text import describe_commits
-
     if bool(words) == bool(path):
         raise InputError("treeline log takes a question or --path FILE", "treeline log why are uploads retried")
-    settings = target_settings(engine, name)
+    return show_commits(target_settings(engine, name), " ".join(words), path, k, as_json=as_json)
+
+
+def show_commits(
+    settings: Settings, question: str, path: str, k: int, filters: Filters = NO_FILTERS, *, as_json: bool
+) -> int:
+    """Print commits about a question, or the last that touched a file; returns the exit code."""
+    from treeline.search.live import open_searcher
+    from treeline.service.present.text import describe_commits
+
     read_history(settings)
-    with closing(StoredHistory(history_file(settings.home_path, settings.index))) as opener:
-        if (history := opener()) is None:
+    with closing(open_searcher(settings, once=True)) as searcher:
+        if searcher.history is None:
             raise InputError("there is no history of this folder", NO_HISTORY)
-        answer = ask_history(history, " ".join(words), path, k, settings.encoder)
+        answer = searcher.commits(question, path, k, filters)
     if as_json:
         from treeline.service.api.function_answers import CommitsBody
 

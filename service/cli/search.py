@@ -129,12 +129,11 @@ def search(
     listing = Listing.take(switches)
     settings = settings_for(engine, name)
     query = Query.of(readable(" ".join(words)) if words else piped_text(settings.max_query_length), switches, settings)
-    if question := commit_question(query):
-        from treeline.service.cli.history import log
+    question, filters = commit_question(query)
+    if question and not (everywhere or folders):
+        from treeline.service.cli.history import show_commits
 
-        here = {"engine": engine, "name": name, "as_json": as_json}
-        code: int = click.get_current_context().invoke(log, words=(question,), k=query.k, path="", **here)
-        return code
+        return show_commits(target(engine, name)[0], question, "", query.k, filters, as_json=as_json)
     explain = bool(switches["explain"])
     to_a_program = not (is_for_a_person() or as_json or explain or full or switches["k"])
     places = places_of(settings, folders) if folders else [HERE]
@@ -339,7 +338,7 @@ def show(function: str, repo: str, path: str, engine: str | None, name: str, as_
 
 def last_commits(searcher: LiveSearcher, unit: Function) -> list[Commit]:
     """The last commits that touched a definition."""
-    from treeline.ingest.history import commits_of
+    from treeline.graph.touched import commits_of
 
     with searcher.searcher() as current:
         history, lines = current.history, unit.address.lines

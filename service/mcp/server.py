@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Literal
@@ -11,9 +10,9 @@ from typing import Annotated, Literal
 import treeline
 from treeline.corpus.analysis import terms
 from treeline.corpus.errors import InputError
-from treeline.graph.history import StoredHistory, history_file
+from treeline.engine.protocol import Filters
 from treeline.search.answer import Answer, Result
-from treeline.search.commits import ask_history
+from treeline.search.commits import NO_COMMITS
 from treeline.search.lanes.graph import relation_of
 from treeline.search.live import LiveSearcher
 from treeline.search.pack import gather
@@ -70,7 +69,7 @@ Quality = Annotated[
     Literal["fast", "best"],
     About("`best`: a model reads the first results with the question; better, a tenth of a second slower."),
 ]
-Kind = Annotated[str, About("Only these kinds: `function,class,constant,section`.")]
+Kind = Annotated[str, About("Only these kinds: `function,class,constant,section`; `commit`: commits.")]
 FilePath = Annotated[str, About("A path as in results, or an absolute one.")]
 
 
@@ -209,15 +208,13 @@ def add_history(server: Server, library: Library) -> None:
         repo: Repository = "",
         max_tokens: Budget = library.settings.mcp_tokens,
     ) -> Reply:
-        """Find commits by what they are about, with the files that they touched."""
+        """Find commits by what they are about, with the files and definitions that they touched."""
         if bool(query) == bool(file):
             raise InputError("search_history takes a query or a file", "give one of them")
-        searcher, _ = library.ask(repo)
-        with closing(StoredHistory(history_file(library.settings.home_path, searcher.info.name))) as opener:
-            if (history := opener()) is None:
-                reason = "There is no history: the folder is no git checkout, or its commits are being read."
-                return Reply(reason, {"commits": []})
-            answer = ask_history(history, query, file, k, library.settings.encoder)
+        searcher, of_repo = library.ask(repo)
+        if searcher.history is None:
+            return Reply(NO_COMMITS, {"commits": []})
+        answer = searcher.commits(query, file, k, Filters(repo=of_repo))
         text = within_budget(list(describe_commits(answer)), max_tokens) or "No commit is about that."
         return Reply(text, commits_data(answer, max_tokens))
 
@@ -303,6 +300,8 @@ def _heading(answer: Answer) -> list[str]:
 
 def _note(answer: Answer, result: Result) -> str:
     """The note on a result: its relation in the call graph, or that it has none if the query asked for one."""
+    if answer.plan.asks_for_commits:
+        return result.candidate.reason
     return relation_of(result.candidate) or ("not from the call graph" if answer.exact else "")
 
 

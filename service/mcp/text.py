@@ -20,7 +20,7 @@ from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 from treeline.search.answer import Member
 from treeline.search.pack import Pack
-from treeline.service.present.text import day_of, describe_commit, summary, visible
+from treeline.service.present.text import day_of, describe_row, summary, visible
 
 if TYPE_CHECKING:
     from treeline.search.commits import CommitAnswer
@@ -98,6 +98,7 @@ class CommitData(TypedDict):
     author: str
     subject: str
     files: list[str]
+    definitions: list[str]
 
 
 class PersonData(TypedDict):
@@ -375,13 +376,14 @@ def commits_data(answer: CommitAnswer, budget: int) -> CommitsData:
     data: CommitsData = {
         "commits": [
             {
-                "hash": commit.hash,
-                "day": day_of(commit),
-                "author": visible(commit.author),
-                "subject": visible(commit.subject),
-                "files": list(map(visible, files)),
+                "hash": row.commit.hash,
+                "day": day_of(row.commit),
+                "author": visible(row.commit.author),
+                "subject": visible(row.commit.subject),
+                "files": list(map(visible, row.paths)),
+                "definitions": [visible(f"{hit.address.path} {hit.address.func_name}") for hit in row.units],
             }
-            for commit, files in answer.rows
+            for row in answer.rows
         ]
     }
     if answer.people:
@@ -394,7 +396,7 @@ def commits_data(answer: CommitAnswer, budget: int) -> CommitsData:
 
 def pack_items(pack: Pack) -> tuple[list[Item], str]:
     """The parts of a pack as items, and its commits as the lines above them."""
-    opening = "\n".join(visible(line) for row in pack.commits for line in describe_commit(*row).splitlines())
+    opening = "\n".join(line for row in pack.commits for line in describe_row(row))
     return [Item(part.function, part.note, part.members) for part in pack.parts], opening
 
 

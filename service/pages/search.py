@@ -23,7 +23,6 @@ from treeline.search.structural_answer import REST
 from treeline.search.structure import is_issue
 from treeline.service.api.answers import facets
 from treeline.service.api.parameters import Question, SearchParameters
-from treeline.service.api.search import ask_commits
 from treeline.service.http import guard
 from treeline.service.http.context import context, search_or_cached
 from treeline.service.http.errors import for_people, status_of
@@ -89,8 +88,9 @@ def search() -> Response:
     try:
         page, asked = requested_page(state)
         query = asked.query(settings)
-        if question := commit_question(query):
-            commits = list(describe_commits(ask_commits(question, "", query.k)))
+        question, filters = commit_question(query)
+        if question:
+            commits = list(describe_commits(context().searcher.commits(question, "", query.k, filters)))
             page_ = render_template("search.html", answer=None, commits=commits, **common)
             return Response(page_, headers={"Cache-Control": REVALIDATE})
         answer = search_or_cached(query)

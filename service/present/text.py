@@ -16,7 +16,7 @@ from treeline.corpus.counting import counted
 if TYPE_CHECKING:  # numpy takes longer to import than a file to be searched
     from treeline.graph.history import Commit
     from treeline.search.answer import Answer
-    from treeline.search.commits import CommitAnswer, Person
+    from treeline.search.commits import CommitAnswer, CommitRow, Person
     from treeline.search.relatives import Neighbour
 
 # Controls except tab and newline, bidirectional controls, zero-width and other invisible characters.
@@ -37,7 +37,7 @@ STAGES = {
     "fuzzy": "near spellings",
     "chunks": "parts of it",
 }
-FILES_SHOWN = 4  # of a commit
+EACH = 4  # files and definitions of a commit
 WEB = frozenset({"http", "https"})
 
 
@@ -56,13 +56,23 @@ def character_name(character: str) -> str:
     return f"{code_point(character)} {unicodedata.name(character, 'CONTROL')}"
 
 
-def describe_commit(commit: Commit, paths: Sequence[str] | None = None) -> str:
-    """Hash, day, author and subject; with `paths`, a second line with the files that it touched."""
-    line = f"{commit.hash[:7]}  {day_of(commit)}  {commit.author}: {commit.subject}"
-    if paths is None:
-        return line
-    more = f" and {len(paths) - FILES_SHOWN} more" if len(paths) > FILES_SHOWN else ""
-    return f"{line}\n    {', '.join(map(visible_name, paths[:FILES_SHOWN]))}{more}" if paths else f"{line}\n    no file"
+def describe_commit(commit: Commit) -> str:
+    """Hash, day, author and subject."""
+    return f"{commit.hash[:7]}  {day_of(commit)}  {commit.author}: {commit.subject}"
+
+
+def describe_row(row: CommitRow) -> Iterator[str]:
+    """A commit, then the files and the definitions that it touched."""
+    yield visible(describe_commit(row.commit))
+    yield f"    {_first(list(map(visible_name, row.paths))) or 'no file'}"
+    if row.units:
+        places = [f"{hit.address.path}:{(hit.address.lines or (0,))[0]} {hit.address.func_name}" for hit in row.units]
+        yield f"    {_first(list(map(visible_name, places)))}"
+
+
+def _first(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - EACH} more" if len(texts) > EACH else ""
+    return f"{', '.join(texts[:EACH])}{more}"
 
 
 def describe_commits(answer: CommitAnswer) -> Iterator[str]:
@@ -70,7 +80,7 @@ def describe_commits(answer: CommitAnswer) -> Iterator[str]:
     for person in answer.people:
         yield visible(f"{person.name}  {counted(person.commits, 'commit')}, last on {day_of(person)}")
     for row in answer.rows:
-        yield from map(visible, describe_commit(*row).splitlines())
+        yield from describe_row(row)
 
 
 def day_of(dated: Commit | Person) -> str:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from benchmarks.impact import command
 from tests.ingest.test_history import commit, git
-from treeline.ingest.sources.checkout import run_git
+from treeline.graph.git import run_git
 
 
 def test_the_hidden_file_of_a_commit_is_found_from_those_that_change_with_it(

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from treeline.corpus.analysis import terms
+from treeline.graph.git import git_environment, run_git
 from treeline.graph.history import Companion, History, StoredHistory, history_file
+from treeline.graph.touched import touched_lines
 from treeline.ingest.history import read_diff, update, update_behind
-from treeline.ingest.sources.checkout import git_environment
 from treeline.search.impact import parse_diff
 
 WHO = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false"]
@@ -129,6 +130,32 @@ def test_only_the_folder_that_is_indexed_counts(home: Path, root: Path) -> None:
     update(home, "part", {"shop": root / "shop"})
     history = History(history_file(home, "part"))
     assert first(history, "retry payments") in {"payments.py", "clock.py"}
+
+
+def test_the_last_commit_of_a_shallow_clone_has_no_vote_until_it_is_whole(home: Path, root: Path) -> None:
+    clone, tree = root.parent / "clone", root.parent / "tree"
+    subprocess.run(["git", "clone", "-q", "--depth=2", f"file://{root}", str(clone)], check=True, env=git_environment())
+    git(clone, "worktree", "add", "-q", "--detach", str(tree))
+    with closing(read(home, tree)) as history:
+        assert history.repositories()["shop"].end and "shop/clock.py" in history.paths_of("shop")
+        assert first(history, "retry payments") == "" and history.last_commits("shop", "shop/clock.py", 9) == []
+        assert len(history.last_commits("shop", "setup.py", 9)) == 1
+    git(clone, "fetch", "-q", "--unshallow")
+    with closing(read(home, tree)) as history:
+        assert first(history, "retry payments") and not history.repositories()["shop"].end
+
+
+def test_lines_that_a_commit_touched_are_known_as_they_are_now(root: Path) -> None:
+    lines = [f"{number} of the lines of a jar\n" for number in range(9)]
+    commit(root, "Jar", {"shop/jar.py": "".join(lines), "shop/lid.py": "a\n"})
+    commit(root, "Seven", {"shop/jar.py": "".join([*lines[:7], "seven\n", *lines[8:]]), "shop/lid.py": "b\n"})
+    seven = run_git(root, "rev-parse", "HEAD").decode().strip()
+    commit(root, "Two", {"shop/jar.py": "".join(["new\n", *lines[:7], "seven\n", *lines[8:]]), "shop/lid.py": None})
+    git(root, "mv", "shop/jar.py", "shop/pot.py")
+    commit(root, "Pot", {"shop/pot.py": "".join(["newer\nnew\n", *lines[:7], "seven\n", *lines[8:]])})
+    assert touched_lines(root, {seven: ["shop/pot.py", "shop/lid.py"]}) == {seven: {"shop/pot.py": [10]}}
+    assert touched_lines(root, {seven: ["a"] * 99}) == {}
+    assert touched_lines(root.parent, {seven: ["shop/pot.py"]}) == {}
 
 
 def test_a_folder_without_git_has_no_history(home: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.function import Address
 from treeline.engine.hits import Hit
 from treeline.eval.sets.issues import Issue, command, is_code, measure, read, touched_functions
-from treeline.ingest.sources.checkout import run_git
+from treeline.graph.git import run_git
 
 CART = 'def total_price(items):\n    """Add up the cart."""\n    return sum(items)\n'
 TEXT = "The cart adds up gifts\n\nIn `total_price` a gift is counted.\nIt should not.\nSo the price is wrong.\n"

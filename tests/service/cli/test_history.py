@@ -10,12 +10,13 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
+import treeline
 from tests.ingest.test_history import commit, git
 from treeline.corpus.errors import InputError
+from treeline.graph.git import run_git
 from treeline.graph.history import history_file
 from treeline.ingest import history as histories
 from treeline.ingest.project import find_project
-from treeline.ingest.sources.checkout import run_git
 from treeline.service.cli import cli
 
 CART = 'def total_price(items):\n    """Add up what is in the cart."""\n    return sum(items)\n'
@@ -66,6 +67,7 @@ def test_an_issue_on_standard_input_leads_to_the_files_that_like_commits_changed
     assert "changed by commits about the same" in said and "Send a receipt by mail after each order" in said
     assert "read as an issue: its first line" in (complete := run(text=ISSUE).stderr) and "history" not in complete
     (shop / ".git" / "shallow").write_bytes(run_git(shop, "rev-parse", "HEAD"))
+    ask("log", "carts")
     assert "the clone is shallow" in run(text=ISSUE).stderr
     monkeypatch.setenv("TREELINE_HISTORY", "false")
     rmtree(Path(os.environ["TREELINE_HOME"]) / ".history")
@@ -107,6 +109,21 @@ def test_what_changed_lately_is_the_last_commits_of_the_subjects_files_newest_fi
     assert code == 0
     assert [line.split(": ")[1] for line in said.splitlines() if "Ada" in line] == ["Round the sum", "Add up carts"]
     assert ask("search", "kind:commit what changed in the cart lately") == (code, said)
+
+
+def test_a_commit_is_a_result_with_the_definitions_that_it_touched(shop: Path) -> None:
+    commit(shop, "Round the sum", {"shop/cart.py": CART.replace("sum(items)", "round(sum(items))")})
+    commit(shop, "Say where the sum is used", {"shop/cart.py": f"# {CART.replace('sum(items)', 'round(sum(items))')}"})
+    assert "    shop/cart.py:1 total_price" not in ask("log", "receipt by mail")[1]
+    assert "    shop/post.py:1 hand_over" in ask("log", "receipt by mail")[1]
+    said = ask("search", "kind:commit path:shop/post.py sum cart receipt")[1]
+    assert "receipt" in said and "sum" not in said
+    with treeline.open_project(shop, home=os.environ["TREELINE_HOME"]) as project:
+        first = project.search("kind:commit receipt by mail")[0]
+        assert first.kind == "commit" and first.name.endswith(" Send a receipt by mail after each order")
+        assert "Ada, 20" in first.why and "shop/post.py" in first.why
+        assert [(one.name, one.first_line) for one in first.members] == [("hand_over", 1)]
+        assert project.search("receipt", kind="commit") == project.search("kind:commit receipt")
 
 
 def test_who_knows_a_subject_is_answered_by_authors_with_their_commits(shop: Path) -> None:

@@ -90,7 +90,7 @@ def test_commits_are_found_by_what_they_are_about(
     call: Call, server: Server, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(histories, "update_behind", histories.update)
-    assert "There is no history" in call("search_history", query="receipts")
+    assert "there is no history" in call("search_history", query="receipts")
     (root / ".git").rmdir()
     git(root, "init", "--quiet")
     commit(root, "Send receipts by mail", {})
@@ -101,6 +101,8 @@ def test_commits_are_found_by_what_they_are_about(
     (row,) = (server.call("search_history", {"file": "shop/cart.go"}).data or {})["commits"]
     assert (row["author"], row["subject"]) == ("Ada", "Send receipts by mail")
     assert row["files"] == ["shop/cart.go", "shop/mail.py"]
+    assert "commit " in (said := call("search_code", query="kind:commit receipts")) and "Ada, 20" in said
+    assert " shop/mail.py: def send" in said
     assert call("search_history", query="zebra") == "No commit is about that."
     with pytest.raises(InputError, match="a query or a file"):
         call("search_history")
