@@ -76,7 +76,11 @@ MARK_COST = 0.03  # of cosine
 REACH = 0.5  # the queries' component: the larger it is, the less of its vector a function spends on its own
 STUB = 100  # characters of code without the docstring; a shorter function only delegates, raises or is abstract
 RETURNS = ("return", "yield", "=>")  # plain substrings: a regular expression takes twenty times as long
-IMPLICIT = frozenset({"ruby"})  # languages whose functions return their last expression
+# Languages whose functions return their last expression, or what they print.
+IMPLICIT = frozenset(
+    "bash clojure commonlisp elisp elixir elm erlang fsharp gleam haskell julia kotlin nim nix ocaml r racket ruby rust"
+    " scala scheme swift tcl".split()
+)
 
 
 def add_to_queries(vectors: Vectors) -> Vectors:

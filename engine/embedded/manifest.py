@@ -27,7 +27,7 @@ VERIFIED_AT_OPEN = 32 << 20  # bytes, smallest files first: some 10 ms
 READ_AT_ONCE = 1 << 20
 SKIPPED_FILES = (".lock", FILE, "rolled-back")
 
-FORMAT = 9  # of a generation's files; another one is refused instead of misread
+FORMAT = 10  # of a generation's files; another one is refused instead of misread
 CURRENT = "current"
 POINTER_SECONDS = 30.0
 

@@ -26,6 +26,8 @@ SILENT = BODY.replace("return [", "print([").replace("in lines]", "in lines])")
         ("Reader.__iter__", BODY, "python", 2),
         ("read", SILENT, "python", 1),
         ("read", SILENT, "ruby", 0),
+        ("read", SILENT, "rust", 0),
+        ("read", SILENT, "go", 1),
         ("read", "def read(path):\n    return None\n", "python", 1),
         ("Reader._read", "def _read(self): ...", "python", 4),
         ("read", "const read = (path) => " + "x" * STUB, "javascript", 0),
