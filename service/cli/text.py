@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from treeline.corpus.counting import counted
-from treeline.corpus.function import Address, Function
+from treeline.corpus.function import FUNCTION_KINDS, Address, Function
 from treeline.engine.protocol import IndexInfo
 from treeline.rerank.candidates import Candidate
 from treeline.search.answer import Answer, Member, Result
@@ -260,8 +260,9 @@ def show_function(
     more = text_calls.message(more=bool(distinct_functions(callers)))
     note = f'; {more} (treeline search "what calls {text_calls.symbol}")' if more else ""
     for relation, neighbours, suffix in (("called by", callers, note), ("calls", callees, "")):
-        names = describe_neighbours(neighbours, by_name=True) or NO_NEIGHBOURS
-        say(visible(f"{relation} {names}{suffix}"), fg="green")
+        names = describe_neighbours(neighbours, by_name=True)
+        if names or suffix or function.kind in FUNCTION_KINDS:
+            say(visible(f"{relation} {names or NO_NEIGHBOURS}{suffix}"), fg="green")
     for commit in commits:
         say(visible(describe_commit(commit)), dim=True)
     say()

@@ -75,6 +75,14 @@ def test_show_gives_place_callers_callees_and_the_whole_code(home: Path) -> None
     assert "calls 2 functions (read_json, read_yaml)" in treeline(home, "show", "read_both").stdout
 
 
+def test_show_of_a_file_does_not_speak_of_calls(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    treeline(home, "index", str(project(tmp_path / "demo", FILES)))
+    shown = treeline(home, "show", "reading.py").stdout
+    assert shown.startswith("reading.py  demo  reading.py:1\n")
+    assert "nothing known here" not in shown
+
+
 def test_a_docstring_outside_of_the_code_is_shown_and_one_inside_not_twice(home: Path) -> None:
     assert "Make it loud." in treeline(home, "show", "shout").stdout
     assert treeline(home, "show", "read_json").stdout.count("Read a JSON file.") == 1
