@@ -22,11 +22,11 @@ from treeline.graph.hyperbolic import Floats
 ENOUGH_FILES = 5  # of a repository among the candidates, to tell which words are rare in its names
 QUERY_WORD = re.compile(r"[^\W_]+")
 LONGEST_COMPOUND = 3  # query words that may be joined in a name: `threadpool`
-# A folder `v3/`, or a name with a version: `busted-2.0.0-1.rockspec`.
+# A folder `v3/` or `version-3.x/`, or a name with a version: `busted-2.0.0-1.rockspec`.
 VERSION = re.compile(
-    r"(?:^|(?<=/))v(?P<folder>\d{1,3})(?=/)|(?<=[-_])v?(?P<name>\d{1,4}(?:\.\d{1,6}){1,3}(?:-\d{1,3})?)(?=[./])"
+    r"(?:^|(?<=/))(?:v|version-)(?P<folder>\d{1,3})(?:\.[\dx]{1,4}){0,3}(?=/)|(?<=[-_])v?(?P<name>\d{1,4}(?:\.\d{1,6}){1,3}(?:-\d{1,3})?)(?=[./])"
 )
-OUTDATED = re.compile(r"(?:^|/)(deprecated|legacy|old|obsolete|attic)/")
+OUTDATED = re.compile(r"(?:^|/)(deprecated|legacy|old|obsolete|attic|versioned_docs)/")
 FIRST_VERSION = re.compile(r"(?:^|(?<=/))v[01]/")  # old beside the same file without it
 # Who does something, and what it does: a `formatter` formats, a `router` routes. Stemming keeps these endings.
 AGENT = re.compile(r"(?<=[a-z]{4})[eo]r$|(?<=[a-z]{4})e$")
@@ -126,7 +126,7 @@ def query_words(query: str) -> frozenset[str]:
 
 def old_versions(paths: Sequence[str], repo_names: Sequence[str], query: str) -> list[bool]:
     """For each file, whether it is an old version that the query does not name: in `v3/` beside `v4/`, `v1/a.go` beside
-    `a.go`, `tool-1.9.spec` beside `tool-1.10.spec`, or in `legacy/`."""
+    `a.go`, `tool-1.9.spec` beside `tool-1.10.spec`, in `legacy/`, or documents of a release in `versioned_docs/`."""
     matches = [VERSION.search(path) for path in paths]
     versions = [tuple(map(int, re.findall(r"\d+", one[0]))) if one else () for one in matches]
     # Files in the folders of two versions may have other names; two versions of a file have the same name but for them.
@@ -141,11 +141,11 @@ def old_versions(paths: Sequence[str], repo_names: Sequence[str], query: str) ->
     words = query.lower()
     return [
         (
-            one is not None
-            and (version < newest[key] or (repo, FIRST_VERSION.sub("", path, count=1)) in files - {(repo, path)})
-            and not re.search(rf"\bv?{re.escape(one['folder'] or one['name'])}\b", query, re.IGNORECASE)
+            ((outdated := OUTDATED.search(path)) is not None and outdated[1] not in words)
+            or version < newest[key]
+            or (one is not None and (repo, FIRST_VERSION.sub("", path, count=1)) in files - {(repo, path)})
         )
-        or ((outdated := OUTDATED.search(path)) is not None and outdated[1] not in words)
+        and not (one and re.search(rf"\bv?{re.escape(one['folder'] or one['name'])}\b", query, re.IGNORECASE))
         for key, version, one, repo, path in zip(series, versions, matches, repo_names, paths, strict=True)
     ]
 

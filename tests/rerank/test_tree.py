@@ -529,3 +529,9 @@ def test_up_to_three_neighbouring_words_of_a_query_are_read_as_one_too() -> None
     assert query_words("open the Thread pool") == {
         *terms("open the thread pool openthe thethread threadpool openthethread thethreadpool")
     }
+
+
+def test_documents_of_a_release_follow_those_of_today_unless_the_release_is_named() -> None:
+    kept = [f"www/versioned_docs/version-{version}/errors.md" for version in ("9.x", "10.x", "2.0.0")]
+    assert old_versions([*kept, "www/docs/errors.md"], ["o/r"] * 4, "format errors") == [True, True, True, False]
+    assert old_versions(kept, ["o/r"] * 3, "format errors in v9") == [False, True, True]
