@@ -63,12 +63,17 @@ def is_called(unit: Function, symbols: Sequence[str]) -> bool:
 
 
 def _by_words(unit: Function, needle: Needle, text: str, first: int, words: frozenset[str]) -> Iterator[Line]:
-    """The signature of a unit, and the lines that have most of the question's words."""
+    """The signature of a unit, which a file has not, and the lines that have most of the question's words."""
 
     def line(number: int, text: str) -> Line:
         return Line(number, text.rstrip("\r"), tuple(needle.occurrences(text)) or word_spans(text, words))
 
     lines = text.split("\n")[:MOST_LOOKED_AT]
+    with_words = (at for at, line in enumerate(lines) if re.search(r"\w", line))
+    if unit.kind == "file":
+        for at in sorted(best_lines(lines, words, BEST_SHOWN)) or [next(with_words, 0)]:
+            yield line(first + at, lines[at])
+        return
     name = unit.func_name.rpartition(" > ")[2].rpartition(".")[2]
     with_text = (at for at, line in enumerate(lines) if line.strip())
     start = next((at for at, line in enumerate(lines) if name in line), next(with_text, 0))
