@@ -26,8 +26,8 @@ MAX_SIGNATURE = 4_000  # bytes
 MAX_ATTRIBUTES = 20
 # Comments for tools: `//go:noinline`, `//nolint`, `// eslint-disable-next-line`, `# frozen_string_literal: true`.
 DIRECTIVE = re.compile(
-    r"(?m)^(?:go:\w+|nolint\b|lint:|\+build|eslint-|prettier-|@ts-|istanbul |tslint:|rubocop:|frozen_string_literal:"
-    r"|-\*-|!/|shellcheck |stylua:|clang-format|NOLINT)"
+    r"(?m)^(?:go:\w+|nolint\b|lint:|\+build|eslint-|prettier-|@ts-|istanbul |tslint:|rubocop:|-\*-|!/"
+    r"|frozen[-_]string[-_]literal:|(?:en)?coding: *[\w-]+$|typed: *\w+$|shellcheck |stylua:|clang-format|NOLINT)"
 )
 TAG = re.compile(
     r"\s*(?:[@\\](?!brief|summary|desc|short|details|note|notice|dev\b|doc\b)[\w\\-]+|\{@\w+\}|:\w+[^:\n]*:)"

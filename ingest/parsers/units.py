@@ -25,6 +25,8 @@ from treeline.ingest.source import Parsed, Problem
 
 UTF_8 = frozenset({"utf-8", "utf-8-sig"})
 HEAD_KINDS = frozenset({"class", "interface", "enum"})  # their members' bodies are cut out
+REOPENED = frozenset({"ruby"})  # languages whose files open a module again to add to it
+NAMESPACE_LINES = 3  # its head, an elided module, and `end`
 # As much as an encoder or a reader takes in at once; longer units are tables of data.
 MAX_HEAD = 8_000
 MAX_CONSTANT = 4_000
@@ -136,7 +138,10 @@ class _Maker:
                 original = source[one.start : one.end].decode("utf-8", "replace")
                 code = without_doc(source, one.start, one.end, one.doc).decode("utf-8", "replace")
             else:
-                original, code = self._head(source, one, members.get(one.scope, ()) if one.kind in HEAD_KINDS else ())
+                inside = members.get(one.scope, ()) if one.kind in HEAD_KINDS else ()
+                original, code = self._head(source, one, inside)
+                if self.language in REOPENED and _is_namespace(one, inside, original):
+                    continue
                 if (one.name, original) in known:
                     continue
                 known.add((one.name, original))
@@ -219,6 +224,12 @@ class _Maker:
             url=f"{location.url}#L{first}-L{last}",
             kind=kind,
         )
+
+
+def _is_namespace(one: Definition, members: Sequence[Definition], head: str) -> bool:
+    """Whether a module only holds another one: as a unit it would stand once for each file."""
+    own_lines = sum(map(bool, map(str.strip, head.splitlines())))
+    return not one.doc.text and len(members) == 1 and members[0].kind in HEAD_KINDS and own_lines <= NAMESPACE_LINES
 
 
 def _first_byte(source: bytes, one: Definition, attributes: tuple[bytes, ...]) -> int:

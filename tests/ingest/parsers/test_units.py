@@ -270,3 +270,46 @@ def test_licence_at_the_top_of_a_file_is_not_its_content(path: str, top: str) ->
 def test_code_behind_a_licence_on_its_line_stays() -> None:
     [file] = [unit for unit in units("one.js", "/*! MIT licence */ start(42)\n") if unit.kind == "file"]
     assert "start(42)" in file.code
+
+
+def test_a_ruby_module_that_only_holds_another_is_no_unit_in_each_file_that_opens_it() -> None:
+    source = """
+        # frozen-string-literal: true
+
+        class App
+          module Plugins
+            # Serves files.
+            module Static
+              def serve = 1
+            end
+          end
+        end
+        """
+    assert [(one.kind, one.func_name) for one in units("static.rb", source)] == [
+        ("class", "App.Plugins.Static"),
+        ("method", "App.Plugins.Static.serve"),
+        ("file", "static.rb"),
+    ]
+
+
+def test_a_ruby_module_with_something_of_its_own_is_a_unit() -> None:
+    source = """
+        # Applications.
+        class App
+          module Plugins
+            module Static
+            end
+            register Static
+          end
+        end
+        """
+    assert [one.func_name for one in units("static.rb", source) if one.kind == "class"] == [
+        "App",
+        "App.Plugins",
+        "App.Plugins.Static",
+    ]
+
+
+def test_a_magic_comment_does_not_describe_a_ruby_file() -> None:
+    for comment in ("frozen-string-literal: true", "frozen_string_literal: true", "encoding: utf-8", "typed: strict"):
+        assert unit("a.rb", f"# {comment}\n\nclass A\n  def b = 1\nend\n", "a.rb").docstring == ""
