@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple, get_args
 
 Relation = Literal["calls", "extends", "implements", "uses"]
@@ -70,6 +71,15 @@ class FileFacts(NamedTuple):
     imports: tuple[Import, ...]
     references: tuple[Reference, ...]
     types: tuple[Typing, ...] = ()
+
+
+# Between the parts of a name: `Router::get`, `String#upcase`, `request->get`, `App\Reader`.
+JOINT = re.compile(r"(?<=[\w$>?!])(?:::|#|->|\\)(?=[\w$~])")
+
+
+def dotted(name: str) -> str:
+    """A name with dots between its parts, as names are stored, whatever its language puts there."""
+    return JOINT.sub(".", name)
 
 
 def last_of(name: str) -> str:

@@ -19,7 +19,7 @@ from treeline.corpus.roles import NAMES
 from treeline.engine.patterns import as_in_shell
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters
 from treeline.graph.callgraph import Direction
-from treeline.graph.references import Relation
+from treeline.graph.references import Relation, dotted, last_of
 from treeline.rerank.evidence import ASKED_FOR, INTERCHANGEABLE, LANGUAGES, WORDS, NamedLanguage, named_language
 from treeline.rerank.fusion import KINDS_IN_WORDS, QueryTraits, fusion
 from treeline.search.executor import Run
@@ -84,7 +84,6 @@ DEEPER = 8
 MOST_HINTED = 5  # values named in a hint
 # What the call graph knows. "what uses node" asks for the uses of one of these if there is one of that name.
 IN_GRAPH = Filters(kind="function,method,class,interface,type,enum")
-SEPARATORS = re.compile(r"\.|::|#|->")
 PRONOUNS = frozenset("it this that them these those one each all both".split())
 Defines = Callable[[str], bool]
 
@@ -291,7 +290,7 @@ class Planner:
 
     def _defines(self, name: str, run: Run) -> bool:
         """Whether the call graph's units include one of this name; no if the engine does not say so in time."""
-        last = SEPARATORS.split(name)[-1]
+        last = last_of(dotted(name))
         look = {"names": lambda: self._engine.named(last, 1, IN_GRAPH)}
         return bool(run(look, {"names": SPELLING_TIMEOUT_S}).values.get("names"))
 
@@ -376,7 +375,12 @@ def route(text: str, defines: Defines = nothing) -> Route:
         or _definition(text, quotes, words, defines)
         or _by_names(text, quotes, words)
     )
-    return replace(result, location=location or parse_place(text), is_question=bool(QUESTION.match(text)))
+    return replace(
+        result,
+        symbols=tuple(map(dotted, result.symbols)),
+        location=location or parse_place(text),
+        is_question=bool(QUESTION.match(text)),
+    )
 
 
 def _without_mark(symbol: str, quotes: tuple[str, ...], defines: Defines) -> str:

@@ -18,7 +18,7 @@ from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS, Engine, Filters, IndexInfo
 from treeline.graph.callgraph import CallGraph
 from treeline.graph.history import History, StoredHistory, history_file
-from treeline.graph.references import last_of
+from treeline.graph.references import dotted, last_of
 from treeline.rerank.candidates import Candidate, Candidates, RerankContext, Reranker, with_tree_distances
 from treeline.rerank.fusion import fusion
 from treeline.rerank.methods import RerankOptions
@@ -182,8 +182,9 @@ class Searcher:
             return results
         near = tuple(one for one in self.relatives.near(name) if self.engine.named(one, 1, filters))
         where = f"that passes ({results.plan.narrowing_text})" if filters else "here"
-        in_text = bool(self.engine.phrase(name, 1, filters))
-        absence = Absence(name, near, in_text, where)
+        typed = results.plan.text if dotted(results.plan.text) == name else name
+        in_text = bool(self.engine.phrase(typed, 1, filters))
+        absence = Absence(typed, near, in_text, where)
         return replace(results, absence=absence, lists=results.lists if in_text or results.has_near_name else ())
 
     def _of_unknown(self, results: LaneResults, exact: Exact) -> LaneResults:

@@ -16,7 +16,7 @@ import numpy as np
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import is_re_export, module_of
 from treeline.graph.callgraph.storage import FORMAT, Array, strings_of, unpack
-from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, NodeKind, Relation
+from treeline.graph.references import CLASSES, NODE_KINDS, RELATIONS, NodeKind, Relation, dotted
 
 Direction = Literal["in", "out"]
 ARTIFACT = "callgraph"
@@ -128,7 +128,7 @@ class CallGraph:
         (`sessions.Session.send`) or a folder above it, because packages re-export what their modules define
         (`json.JSONEncoder` is in `json/encoder.py`).
         """
-        query = _with_dots(name)
+        query = dotted(name)
         nodes = [node for node in self._with_last(query) if in_repo(self._repo(node))]
         exact = [node for node in nodes if self._is(node, query)]
         any_case = exact or [node for node in nodes if self._is(node, query, fold=True)]
@@ -138,19 +138,19 @@ class CallGraph:
     def is_whole(self, node: int, name: str) -> bool:
         """Whether this is the node's whole name, with or without its module, not only the end of it."""
         own = self._names[node]
-        return _with_dots(name) in (own, f"{self._module(node)}.{own}")
+        return dotted(name) in (own, f"{self._module(node)}.{own}")
 
     def naming(self, base: str, in_repo: Callable[[str], bool] = always) -> list[int]:
         """The classes with this unresolved base, which is in another repository or not indexed.
 
         If the query or the base as written is a bare name, the last parts are compared.
         """
-        query = _with_dots(base)
+        query = dotted(base)
         last = query.rpartition(".")[2]
         return [
             node
             for node in self._bases.holding(last, len(last), sys.maxsize)
-            if any(_ends(name, query) or name == last for name in map(_with_dots, self._bases[node].split("\n")))
+            if any(_ends(name, query) or name == last for name in map(dotted, self._bases[node].split("\n")))
             and in_repo(self._repo(node))
         ]
 
@@ -260,11 +260,6 @@ def _list_items(ends: Array, nodes: Array) -> tuple[Array, Array]:
     counts = ends[nodes + 1] - ends[nodes]
     until = np.cumsum(counts)
     return counts, np.repeat(ends[nodes + 1] - until, counts) + np.arange(counts.sum())
-
-
-def _with_dots(name: str) -> str:
-    """A name with dots between its parts, as the graph stores it, whatever separator its language uses."""
-    return name.replace("::", ".").replace("#", ".").replace("->", ".").replace("\\", ".")
 
 
 def _ends(name: str, query: str) -> bool:

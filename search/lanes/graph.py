@@ -58,6 +58,7 @@ TOP_LEVELS = 20  # modules of a structural answer whose top-level code is looked
 TOP_LEVEL_UNITS = 20  # units of a module that are read for it
 # Scores of a whole name, of the end of a longer name or a method of a class, and of their neighbours. A similar name
 # and its neighbours are guesses.
+MOST_ALIKE = 1_000  # units of one last name among which a longer name is looked for
 WHOLE, PART, AROUND, GUESS = 1.0, 0.75, 0.5, 0.2
 NEXT = 0.01  # subtracted for each further function of a class, and for each definition that a later one replaces
 IN_TEST = 0.02  # for a function in a test, whatever its distance, in place of 2
@@ -127,7 +128,7 @@ def graph_lane(
     if graph is not None and route.relations:
         return _exactly(engine, graph, route, filters)
     names, stage, trust = _names(engine, graph, route.symbols, filters)
-    units = [hit for name in names for hit in engine.named(name, k, filters)]
+    units = [hit for name in names for hit in _named(engine, name, k, filters)]
     if graph is None:
         reaches: Iterable[Reach] = _units(units, names, stage)
     else:
@@ -321,7 +322,7 @@ def _names(engine: Engine, graph: CallGraph | None, symbols: Sequence[str], filt
         return [] if graph is None else graph.named(name, filters.values("repo").passes)
 
     def known(name: str) -> bool:
-        return bool(engine.named(name, 1, filters)) or any(
+        return bool(_named(engine, name, 1, filters)) or any(
             graph is not None and last_of(graph.symbol(node).name) == last_of(name) for node in nodes(name)
         )
 
@@ -333,6 +334,15 @@ def _names(engine: Engine, graph: CallGraph | None, symbols: Sequence[str], filt
     near = [(symbol, name) for symbol in symbols for name in graph.near(symbol, NEAR_NAMES)]
     slips = [name for symbol, name in near if is_slip(last_of(symbol), name)]
     return (slips, NEAR_NAME, 1.0) if slips else ([name for _, name in near], NEAR_NAME, GUESS)
+
+
+def _named(engine: Engine, name: str, k: int, filters: Filters) -> Sequence[Hit]:
+    """The units with this last or whole name, else those whose whole name ends in it."""
+    hits = engine.named(name, k, filters)
+    if hits or "." not in name:
+        return hits
+    alike = engine.named(last_of(name), MOST_ALIKE, filters)
+    return [hit for hit in alike if hit.address.func_name.endswith(f".{name}")][:k]
 
 
 def styles(name: str) -> list[str]:

@@ -12,10 +12,11 @@ from treeline.engine.hits import Hit, Hits, concatenate
 from treeline.engine.patterns import exactly, path_test
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.history import History, Vote
+from treeline.graph.references import dotted
 from treeline.rerank.fusion import RankedList
 from treeline.search.issue import Issue
 from treeline.search.location import Locations, innermost
-from treeline.search.plan import DEFINITIONS, EXACT, HISTORY, IN_GRAPH, KEYWORD, PLACES, SEPARATORS
+from treeline.search.plan import DEFINITIONS, EXACT, HISTORY, IN_GRAPH, KEYWORD, PLACES
 
 SAME_NAME = 5  # definitions of a name that are read; one that more have says little
 OTHER_OWNER = 0.5  # the factor for a definition in another class or module than the name says
@@ -44,7 +45,7 @@ def definitions_lane(engine: Engine, issue: Issue, filters: Filters) -> RankedLi
     scores: dict[str, float] = {}
     lists: list[Sequence[Hit]] = []
     for rank, name in enumerate(issue.names):
-        owner, last = ["", *SEPARATORS.split(name)][-2:]
+        owner, last = ["", *dotted(name).split(".")][-2:]
         hits = Hits.of(engine.named(last, SAME_NAME + 1, IN_GRAPH) if last else [])
         if not 0 < len(hits) <= SAME_NAME:
             continue

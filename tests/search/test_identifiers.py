@@ -56,6 +56,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
         unit("class", "Session", "class Session:\n    def __init__(self)\n    def send(self, session)"),
         unit("constant", "MAX_WAIT", "MAX_WAIT = 30"),
         unit("type", "HttpHeaders", "type HttpHeaders = dict[str, str]"),
+        unit("class", "App.Net.Pool", "class Pool < Base"),
     ]
     publish(store, [*functions, *units], facts)
     made = Searcher(store.open(NAME), {shipped().name: shipped()})
@@ -78,6 +79,9 @@ def names(answer: Answer) -> list[str]:
         ("Session", "Session"),
         ("session", "Session"),
         ("class Session", "Session"),
+        ("Session#send", "Session.send"),
+        ("net::session::Session::send", "Session.send"),
+        ("Net::Pool", "App.Net.Pool"),
         ("MAX_WAIT", "MAX_WAIT"),
         ("max_wait", "MAX_WAIT"),
         ("http_headers", "HttpHeaders"),
@@ -129,3 +133,9 @@ def test_a_name_that_nothing_has_is_said_first_with_the_nearest_and_nothing_made
     assert in_text.hints[0].startswith("nothing here is called `getBackoffTime`; what follows has it in its text")
     assert in_text.results[0].function.func_name == "get_backoff_time"
     assert searcher.search(Query("get_backoff_time")).absence is None
+
+
+def test_a_name_in_another_notation_is_not_said_to_be_missing(searcher: Searcher) -> None:
+    assert all(searcher.search(Query(name)).absence is None for name in ("Session#send", "Net::Pool", "App::Net::Pool"))
+    missing = searcher.search(Query("Net::Puddle")).absence
+    assert missing is not None and missing.name == "Net::Puddle"
