@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from unicodedata import normalize
 
@@ -16,6 +17,8 @@ import Stemmer
 from treeline.corpus.function import Function
 
 WORD = re.compile(r"\w+")
+# The same for a text in ASCII, in two fifths of the time: what is not of a word becomes a space.
+SPACES = bytes(code if WORD.match(chr(code)) else 32 for code in range(128)) + bytes(128)
 # In order: a plural acronym (`URLs`), an acronym before a word (`HTTP` in `HTTPResponse`), a word, an acronym, digits,
 # letters of a script without case (`~`, see `parts`).
 PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|~+")
@@ -30,6 +33,8 @@ STOP_WORDS = frozenset(
 NAME_WEIGHT = 2  # how often the words of a name count; not chosen on the 99 queries (docs/research/lanes.md)
 LONGEST_WORD = 100  # letters; longer ones are encoded data, not words
 REMEMBERED_WORDS = 500_000  # about the distinct words of a million functions; 100 MB
+# Texts whose words are kept, for a batch is analysed before it is encoded; at most so long.
+TEXTS_IN_CACHE, LONGEST_IN_CACHE = 2_000, 20_000
 
 # Words that the stemmer takes for forms of another word of code: `import`, `position`, `author`, `custom`, `invalid`.
 ODD_STEMS = {
@@ -94,10 +99,25 @@ def spans(word: str) -> list[tuple[int, int]]:
     return [part.span() for part in PART.finditer(shape)]
 
 
+def plain_words(text: str) -> str:
+    """The words of a text as they are written, with whitespace between them."""
+    return text.encode().translate(SPACES).decode() if text.isascii() else " ".join(WORD.findall(text))
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they are written; indexing needs them for the terms and for the vector."""
+    return _words_of(text) if len(text) <= LONGEST_IN_CACHE else plain_words(text).split()
+
+
+@lru_cache(TEXTS_IN_CACHE)
+def _words_of(text: str) -> list[str]:
+    return plain_words(text).split()
+
+
 def _line(text: str) -> str:
     if not text.isascii():
         text = normalize("NFKC", text)
-    return " ".join(filter(None, map(_words.__getitem__, WORD.findall(text))))
+    return " ".join(filter(None, map(_words.__getitem__, words_of(text))))
 
 
 def _word_terms(word: str) -> list[str]:

@@ -6,8 +6,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
-from itertools import chain, islice
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -15,6 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from treeline.corpus.analysis import words_of
 from treeline.corpus.errors import InputError
 from treeline.corpus.function import Function
 from treeline.encoder.protocol import DEFAULT_ENCODER, Vectors, add_to_functions, add_to_queries, check_version, unit
@@ -32,7 +33,6 @@ CONTEXT = 0.2  # the length of the vector of a file's description beside that of
 BATCH = 1_024  # functions per sparse product: large enough to vectorise, small enough for the cache
 
 # Text to bags of token ids: split identifiers, WordPiece tokens, and known pairs of neighbours.
-WORD = re.compile(r"\w+")
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 INNER_MARK = "##"  # WordPiece's mark of a piece inside a word
 LONGEST_WORD = 40  # characters read of one part; longer ones are data, not words
@@ -70,8 +70,11 @@ class Tokenizer:
 
     def ids(self, text: str, limit: int) -> list[int]:
         """The first `limit` token ids of a text."""
-        words = map(self._words.__getitem__, WORD.findall(text))
-        return list(islice(chain.from_iterable(words), limit))
+        return list(memoryview(self._id_bytes(text, limit)).cast("i"))
+
+    def _id_bytes(self, text: str, limit: int) -> bytes:
+        """The same as the bytes of 32-bit numbers: joined they are an array, and no list is made."""
+        return b"".join(map(self._words.__getitem__, words_of(text)))[: 4 * limit]
 
     def word_ids(self, word: str) -> tuple[int, ...]:
         """The token ids of one identifier."""
@@ -106,15 +109,15 @@ class Tokenizer:
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
         """Bags of several texts: log(1 + count) of tokens and pairs, so that repetition counts little; their ids; and
         the start of each text."""
-        lists = [self.ids(text, limit) for text in texts]
-        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-        flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(lengths.sum()))
-        rows = np.repeat(np.arange(len(lists), dtype=np.int64), lengths)
+        packs = [self._id_bytes(text, limit) for text in texts]
+        lengths = np.fromiter(map(len, packs), dtype=np.int64, count=len(packs)) // 4
+        flat = np.frombuffer(b"".join(packs), np.int32).astype(np.int64)
+        rows = np.repeat(np.arange(len(packs), dtype=np.int64), lengths)
         places, known = self._pair_ids(flat)
         known &= rows[1:] == rows[:-1]
         keys = np.concatenate([rows * self.size + flat, rows[1:][known] * self.size + places[known]])
         unique, counts = np.unique(keys, return_counts=True)
-        starts = np.searchsorted(unique, np.arange(len(lists) + 1, dtype=np.int64) * self.size)
+        starts = np.searchsorted(unique, np.arange(len(packs) + 1, dtype=np.int64) * self.size)
         return np.log1p(counts).astype(np.float32), (unique % self.size).astype(np.int32), starts
 
     def bag(self, text: str, limit: int) -> Bag:
@@ -142,17 +145,17 @@ class Bag(NamedTuple):
     counts: NDArray[np.float32]
 
 
-class _Words(dict[str, tuple[int, ...]]):
-    """A cache of the ids of each identifier; source code repeats its words."""
+class _Words(dict[str, bytes]):
+    """A cache of the ids of each identifier, as 32-bit numbers; source code repeats its words."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__()
         self._tokenizer = tokenizer
 
-    def __missing__(self, word: str) -> tuple[int, ...]:
+    def __missing__(self, word: str) -> bytes:
         if len(self) >= CACHED_WORDS:
             self.clear()
-        known = self[word] = self._tokenizer.word_ids(word)
+        known = self[word] = np.array(self._tokenizer.word_ids(word), np.int32).tobytes()
         return known
 
 
@@ -181,6 +184,8 @@ class StaticEncoder:
             raise InputError(f"the encoder in {folder} has no {missing}", "train or fetch it again") from missing
         if self._rows.shape[0] != self.tokenizer.size or self._weights.shape != (QUERY + 1, self.tokenizer.size):
             raise InputError(f"the encoder in {folder} is inconsistent", "train or fetch it again")
+        self._table = np.empty(self._rows.shape, np.float32)
+        self._is_wide = np.zeros(len(self._rows), np.bool_)  # the rows of the table that are filled
         self._learnt = int(self._rows.shape[1])  # the other component is the prior
         self.dimension = self._learnt + 1
 
@@ -221,22 +226,19 @@ class StaticEncoder:
         for number, (field, texts) in enumerate(zip(FIELDS, columns, strict=True)):
             if self._function_layer is None and not self._gates[number]:  # a bag of words reads code alone
                 texts = ("",) * len(texts)
-            parts.append(self._pool(*self.tokenizer.bag_arrays(texts, self.limits[field]), number))
+            row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}  # units share the file's path
+            pools = self._pool(*self.tokenizer.bag_arrays(row_of, self.limits[field]), number)
+            parts.append(pools[[row_of[text] for text in texts]])
         total = np.asarray(sum(gate * part for gate, part in zip(self._gates, parts, strict=True)), dtype=np.float32)
         vectors = _through(self._function_layer, np.hstack(parts), total)
         return unit(np.where(total.any(axis=1, keepdims=True), vectors, np.float32(0.0)))  # zero vectors stay zero
 
-    @cached_property
-    def _table(self) -> Vectors:
-        """All token vectors in float32, for encoding many functions; a query reads only its rows."""
-        return np.asarray(self._rows.astype(np.float32) * self._scale[:, None])
-
-    def _rows_for(self, ids: NDArray[np.int32]) -> tuple[Vectors, NDArray[np.integer]]:
-        """A table with these tokens, and their rows in it; a small repository needs a tenth of all."""
-        if "_table" in self.__dict__ or len(ids) > len(self._rows):
-            return self._table, ids
-        used, places = np.unique(ids, return_inverse=True)
-        return np.asarray(self._rows[used].astype(np.float32) * self._scale[used, None]), places
+    def _table_with(self, ids: NDArray[np.int32]) -> Vectors:
+        """The table of token vectors in float32 with at least these rows: memory for a row is taken when it is used."""
+        new = np.unique(ids[~self._is_wide[ids]])
+        self._table[new] = self._rows[new].astype(np.float32) * self._scale[new, None]
+        self._is_wide[new] = True
+        return self._table
 
     def _pool_question(self, text: str) -> Vectors:
         """`_pool` for one short text, without a sparse matrix."""
@@ -254,12 +256,12 @@ class StaticEncoder:
         shares = counts * self._weights[field, ids]
         vectors = np.zeros((len(starts) - 1, self._learnt), dtype=np.float32)
         bounds = starts.tolist()
-        table, rows = self._rows_for(ids)
+        table = self._table_with(ids)
         for row, start, end in zip(vectors, bounds, bounds[1:], strict=False):
             if end > start:
                 weights = shares[start:end]
-                np.dot(weights, table.take(rows[start:end], axis=0), out=row)
-                row /= weights.sum()
+                np.dot(weights, table.take(ids[start:end], axis=0), out=row)
+                row /= np.add.reduce(weights)
         return vectors
 
 

@@ -14,7 +14,7 @@ import tantivy
 from numpy.typing import NDArray
 from tantivy import DocAddress, Document, FieldType, Occur, Query, Searcher
 
-from treeline.corpus.analysis import MARK, OF_FILE, split
+from treeline.corpus.analysis import MARK, OF_FILE, plain_words, split
 from treeline.corpus.arrays import map_array
 from treeline.corpus.errors import TreelineError
 from treeline.corpus.function import Function, from_values
@@ -30,7 +30,6 @@ LONGEST_WORD = 60  # letters; longer ones are data, not words that somebody type
 WORD = re.compile(r"\w+")
 FREQUENCIES = "freq"  # no positions: exact text has its own index, and they double this one
 LONGEST_PATTERN = 900  # bytes; tantivy takes 981
-SPACES = {code: " " for code in range(128) if not WORD.match(chr(code))}
 ADDRESSES = "document.npy"
 UNKNOWN = np.iinfo(np.uint32).max
 ROWS_AT_ONCE = 50_000  # of which addresses are looked up; a hit takes .3 kB
@@ -128,7 +127,7 @@ def document(serial: int, function: Function, terms: str) -> Document:
         (TERMS, words or NO_TERM),
         (SHAPES, shapes or NO_TERM),
         (WHOLE, whole or NO_TERM),
-        (WORDS, _words_only(written(function))),
+        (WORDS, plain_words(written(function))),
     ):
         fields.add_text(field, text)
     code = None if function.code == function.original_string else function.code
@@ -146,11 +145,7 @@ def written(function: Function) -> str:
 
 def distinct_words(function: Function) -> set[str]:
     """The words of a unit as they are written, in lower case."""
-    return set(_words_only(written(function)).lower().split())
-
-
-def _words_only(text: str) -> str:
-    return text.translate(SPACES) if text.isascii() else " ".join(WORD.findall(text))
+    return set(plain_words(written(function)).lower().split())
 
 
 class Bodies:

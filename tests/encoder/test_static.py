@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -130,9 +131,9 @@ def test_the_default_path_loads_no_torch() -> None:
     assert shown.stdout.strip() == "False"
 
 
-def test_few_functions_have_the_vectors_that_they_have_among_many() -> None:
-    """Few are encoded from the rows they need, many from the whole table."""
-    few, many = StaticEncoder(MODEL_FOLDER), StaticEncoder(MODEL_FOLDER)
-    assert len(many._table)
-    assert np.array_equal(few.encode_functions(FUNCTIONS), many.encode_functions(FUNCTIONS))
-    assert "_table" not in few.__dict__
+def test_vectors_do_not_depend_on_what_was_encoded_before() -> None:
+    """Rows of the table are widened when a text first needs them."""
+    first, later = StaticEncoder(MODEL_FOLDER), StaticEncoder(MODEL_FOLDER)
+    later.encode_functions([replace(FUNCTIONS[0], code="return parse(request, charset)"), *FUNCTIONS[:1]])
+    assert 0 < later._is_wide.sum() < len(later._is_wide) / 10
+    assert np.array_equal(first.encode_functions(FUNCTIONS), later.encode_functions(FUNCTIONS))
