@@ -117,7 +117,7 @@ def _evaluate(repository: Path, most: int, settings: Settings, ablate: bool, out
         with loading(output.console) as progress:
             source = open_folder(str(folder), ReadOptions(include_tests=True), repo=repo)
             index = f"impact-{repo.replace('+', '-')}".lower()
-            searcher = sources_searcher(index, [source], settings, progress, version=code_version())
+            searcher = sources_searcher(index, [source], settings, progress, version=code_version(), lazy=True)
         changes = [change for change in diff if change.path != hiding.path]
         with closing(searcher), searcher.searcher() as current:
             rankings = dict(_rankings(current, history, changes, repo, ablate))

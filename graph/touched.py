@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
 
 from treeline.corpus.errors import InputError
 from treeline.graph.git import ask_git, git_command, git_environment
 from treeline.graph.history import MASS, Commit, History
 
-FILE_COMMITS = 100  # last commits of a file among which those of a definition are looked for
+FILE_COMMITS, AT_ONCE = 500, 100  # last commits of a file among which those of a definition are looked for
+LAST, FADING = 15, 0.8  # commits of a file, and what the next older one counts
+SWEEP = 60  # hunks of a commit in one file
 MOST_LINES = 10_000  # of a file that a commit touched
 MOST_BYTES = 400_000_000  # of git's output
 TIMEOUT_S = 120
@@ -38,7 +41,7 @@ Lines = tuple[int, int]
 
 
 def commits_of(history: History, repo: str, path: str, lines: Lines, k: int) -> list[Commit]:
-    """The last `k` commits that touched these lines of a file as it is now, newest first: of the last hundred that
+    """The last `k` commits that touched these lines of a file as it is now, newest first: of the last few hundred that
     touched the file, each asked for its hunks. `git log -L` reads every commit's tree instead."""
     known = history.repositories().get(repo)
     ids = history.last_commits(repo, path, FILE_COMMITS) if known else []
@@ -46,17 +49,51 @@ def commits_of(history: History, repo: str, path: str, lines: Lines, k: int) -> 
         return []
     rows = history.commits(ids)
     commits = {rows[id_].hash: rows[id_] for id_ in ids}
-    result: list[Commit] = []
-    with suppress(InputError, OSError, subprocess.SubprocessError):
-        lines = _lines_before(_hunks(run_diff(known.root, paths=[path])), lines)
-    for sha, patch in _patches(known.root, list(commits), [path]):
-        hunks = _hunks(patch)
-        if any(_touches(hunk, lines) for hunk in hunks):
-            result.append(commits[sha])
-        lines = _lines_before(hunks, lines)
-        if len(result) == k or lines[1] < lines[0] or not hunks:  # its beginning, or the file had another name
-            break
+    shas = iter(commits)
+    blocks = iter(lambda: list(islice(shas, AT_ONCE)), [])
+    log = ((sha, _hunks(patch)) for block in blocks for sha, patch in _patches(known.root, block, [path]))
+    walk = _walk(log, _now(known.root, [path]).get(path, []), [lines])
+    return list(islice((commits[sha] for sha, (is_touched,) in walk if is_touched), k))
+
+
+def changes_lately(history: History, repo: str, spans: Mapping[str, Sequence[Lines]]) -> dict[str, list[float]]:
+    """For each span of lines of these files, how many of the file's last commits touched it; the one before counts
+    less. Of a sweep over the file nobody knows what it was about."""
+    known = history.repositories().get(repo)
+    if known is None:
+        return {}
+    ids = {path: history.last_commits(repo, path, LAST) for path in spans}
+    commits = history.commits(chain.from_iterable(ids.values()))
+    patches = dict(_patches(known.root, [one.hash for one in commits.values()], list(spans))) if commits else {}
+    hunks = {(sha, path): own for sha, patch in patches.items() for _, path, own in _files(patch)}
+    now = _now(known.root, list(spans)) if patches else {}
+    result = {}
+    for path, own in spans.items():
+        result[path] = [0.0] * len(own)
+        log = [(commits[id_].hash, hunks.get((commits[id_].hash, path), [])) for id_ in ids[path]]
+        for age, (sha, flags) in enumerate(_walk(log, now.get(path, []), own)):
+            weight = FADING**age if len(hunks.get((sha, path), ())) <= SWEEP else 0.0
+            result[path] = [one + weight * flag for one, flag in zip(result[path], flags, strict=True)]
     return result
+
+
+def _now(root: Path, paths: Sequence[str]) -> dict[str, list[Hunk]]:
+    """The hunks of these files that are not committed."""
+    with suppress(InputError, OSError, subprocess.SubprocessError):
+        return {path: hunks for _, path, hunks in _files(run_diff(root, paths=paths))}
+    return {}
+
+
+def _walk(
+    log: Iterable[tuple[str, Sequence[Hunk]]], now: Sequence[Hunk], spans: Sequence[Lines]
+) -> Iterator[tuple[str, list[bool]]]:
+    """Each commit of a file, newest first, with whether it touched each span, which the walk carries back."""
+    spans = [_lines_before(now, span) for span in spans]
+    for sha, hunks in log:
+        if not hunks:  # the file had another name
+            return
+        yield sha, [span[0] <= span[1] and any(_touches(hunk, span) for hunk in hunks) for span in spans]
+        spans = [_lines_before(hunks, span) for span in spans]
 
 
 def touched_lines(root: Path, commits: Mapping[str, Sequence[str]]) -> dict[str, dict[str, list[int]]]:

@@ -45,8 +45,9 @@ def update_sources(home: Path, index: str, sources: Sequence[Source]) -> None:
     update(home, index, {source.repo: source.root for source in sources if isinstance(source, Folder)})
 
 
-def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:
-    """Bring the history of an index's repositories (name to folder) up to date; nothing if another process is at it.
+def update(home: Path, index: str, roots: Mapping[str, Path], wait_s: float = 0.0) -> None:
+    """Bring the history of an index's repositories (name to folder) up to date; nothing if another process is at it,
+    and still is after a wait.
 
     What is no git checkout has none. A history that was rewritten, or reaches further back, is read again, and so are
     those beside it.
@@ -56,7 +57,7 @@ def update(home: Path, index: str, roots: Mapping[str, Path]) -> None:
         return
     with _errors(home):
         file.parent.mkdir(mode=0o700, exist_ok=True)
-    with suppress(LockHeld), _errors(home), WriterLock(file.with_suffix(".lock")):
+    with suppress(LockHeld), _errors(home), WriterLock(file.with_suffix(".lock"), wait_s):
         known = _known(file)
         others = {repo: one.root for repo, one in known.items() if one.root not in roots.values()}  # not by an old name
         roots = others | dict(roots)

@@ -27,6 +27,7 @@ from treeline.search.answer import Answer, Member, Result, inside, signature_of
 from treeline.search.commits import NO_COMMITS, CommitAnswer, ask_history, commit_result, with_units
 from treeline.search.executor import Executor, Run
 from treeline.search.lanes.graph import StoredGraph
+from treeline.search.lanes.issue import put_changes_first
 from treeline.search.lanes.lane_set import WEAK_MATCH, Absence, Degradation, LaneResults, LaneSet, exclude
 from treeline.search.lanes.words import require
 from treeline.search.location import Locations
@@ -333,7 +334,9 @@ class Searcher:
             first = Candidates.of(run_method(candidates, quick, replace(context, explain=False)))
             reader = reader_in(self.settings.reader)
             candidates = read(candidates, first.ids, context.query, self.engine.fetch, reader)
-        return run_method(candidates, method, context)
+        ranking = run_method(candidates, method, context)
+        history = self.history if plan.issue and HISTORY in plan.lanes and method == "default" else None
+        return put_changes_first(ranking, history) if history else ranking
 
     def similar(self, id_: str, k: int = 10) -> list[Hit]:
         """The functions nearest to this one by the default encoder's vectors, without itself."""

@@ -8,11 +8,14 @@ from dataclasses import field, replace
 import numpy as np
 
 from treeline.corpus.frozen import frozen
+from treeline.corpus.function import FUNCTION_KINDS, lines_in
 from treeline.engine.hits import Hit, Hits, concatenate
 from treeline.engine.patterns import exactly, path_test
 from treeline.engine.protocol import Engine, Filters
 from treeline.graph.history import History, Vote
 from treeline.graph.references import dotted
+from treeline.graph.touched import changes_lately
+from treeline.rerank.candidates import Candidate, Candidates
 from treeline.rerank.fusion import RankedList
 from treeline.search.issue import Issue
 from treeline.search.location import Locations, innermost
@@ -23,6 +26,8 @@ OTHER_OWNER = 0.5  # the factor for a definition in another class or module than
 FADING = 0.9  # from one place, name or unit to the next
 VOTED_FILES = 10  # whose units are candidates
 UNITS = 4  # of each
+# A function that the last commits touched moves up by a part of the logarithm of its rank, from the third one on.
+FIRST_FILES, FIRST, LIFT, OFTEN = 4, 3, 0.6, 2.0
 
 Changes = Mapping[tuple[str, str], Vote]  # by repository and path
 
@@ -105,6 +110,31 @@ def history_lane(engine: Engine, history: History | None, words: Sequence[str], 
     ranked = _by_score(HISTORY, lists, scores)
     stages = [_cause(changes.get((hit.address.repo, hit.address.path))) for hit in ranked.hits]
     return HistoryList(HISTORY, ranked.hits, stages, changes=changes)
+
+
+def put_changes_first(candidates: Sequence[Candidate], history: History) -> Sequence[Candidate]:
+    """The ranked units of an issue: functions of the first files that the last commits touched move up."""
+    table = Candidates.of(candidates)
+    rows = list(
+        zip(table.parts("repo"), table.parts("path"), table.parts("kind"), table.parts("fragment"), strict=True)
+    )
+    files = list(dict.fromkeys(row[:2] for row in rows))[:FIRST_FILES]
+    spans: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+    for at, (repo, path, kind, fragment) in enumerate(rows):
+        if (repo, path) in files and kind in FUNCTION_KINDS and (lines := lines_in(fragment)):
+            spans.setdefault((repo, path), {})[at] = lines
+    counts = np.zeros(len(rows))
+    for repo in {repo for repo, _ in spans}:
+        own = {path: list(some.values()) for (name, path), some in spans.items() if name == repo}
+        for path, values in changes_lately(history, repo, own).items():
+            counts[list(spans[repo, path])] = values
+    if not counts.any():
+        return candidates
+    order = np.argsort(np.log(FIRST + np.arange(len(rows))) - LIFT * np.minimum(counts / OFTEN, 1.0), kind="stable")
+    reasons = np.array(table.reasons, dtype=np.object_)
+    for at in np.flatnonzero(counts).tolist():
+        reasons[at] = "; ".join(filter(None, (reasons[at], "touched by the last commits of its file")))
+    return table.with_votes(order, reasons)
 
 
 def _cause(vote: Vote | None) -> str:

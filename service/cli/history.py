@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NO_HISTORY = "Treeline reads the history of git checkouts that are indexed; see TREELINE_HISTORY"
 LIKELY_FILES = 10
+WAIT_S = 60.0  # for the process that reads a new project's history
 DIFF_FILES = (".diff", ".patch")
 
 
@@ -29,7 +30,7 @@ def read_history(settings: Settings) -> None:
     from treeline.ingest.history import update
 
     with suppress(TreelineError):
-        update(settings.home_path, settings.index, {})
+        update(settings.home_path, settings.index, {}, WAIT_S)
 
 
 @click.command("log", cls=StrictCommand)

@@ -303,6 +303,7 @@ def show(function: str, repo: str, path: str, engine: str | None, name: str, as_
     FUNCTION is a name (`load`, `Session.request`, `json.loads`), a line (`path:12`), an id, or a file.
     """
     from treeline.search.live import open_searcher
+    from treeline.service.cli.history import read_history
 
     settings, root = target(engine, name)[:2]
     if root and (file := file_called(function.partition(":")[0], root)):
@@ -315,6 +316,7 @@ def show(function: str, repo: str, path: str, engine: str | None, name: str, as_
 
         with pager(wanted=not (no_pager or as_json)):
             return show_outline(file, as_json=as_json)
+    read_history(settings)
     with closing(open_searcher(settings, once=True)) as searcher:
         unit = choose_function(searcher, function, repo, path)
         callers, callees = searcher.callers(unit.id), searcher.callees(unit.id)

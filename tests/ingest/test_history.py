@@ -10,7 +10,7 @@ import pytest
 from treeline.corpus.analysis import terms
 from treeline.graph.git import git_environment, run_git
 from treeline.graph.history import Companion, History, StoredHistory, history_file
-from treeline.graph.touched import touched_lines
+from treeline.graph.touched import changes_lately, touched_lines
 from treeline.ingest.history import read_diff, update, update_behind
 from treeline.search.impact import parse_diff
 
@@ -145,7 +145,7 @@ def test_the_last_commit_of_a_shallow_clone_has_no_vote_until_it_is_whole(home: 
         assert first(history, "retry payments") and not history.repositories()["shop"].end
 
 
-def test_lines_that_a_commit_touched_are_known_as_they_are_now(root: Path) -> None:
+def test_lines_that_a_commit_touched_are_known_as_they_are_now(home: Path, root: Path) -> None:
     lines = [f"{number} of the lines of a jar\n" for number in range(9)]
     commit(root, "Jar", {"shop/jar.py": "".join(lines), "shop/lid.py": "a\n"})
     commit(root, "Seven", {"shop/jar.py": "".join([*lines[:7], "seven\n", *lines[8:]]), "shop/lid.py": "b\n"})
@@ -155,6 +155,18 @@ def test_lines_that_a_commit_touched_are_known_as_they_are_now(root: Path) -> No
     commit(root, "Pot", {"shop/pot.py": "".join(["newer\nnew\n", *lines[:7], "seven\n", *lines[8:]])})
     assert touched_lines(root, {seven: ["shop/pot.py", "shop/lid.py"]}) == {seven: {"shop/pot.py": [10]}}
     assert touched_lines(root, {seven: ["a"] * 99}) == {}
+    commit(
+        root, "Five", {"shop/pot.py": "".join(["newer\nnew\n", *lines[:5], "five\n", lines[6], "seven\n", lines[8]])}
+    )
+    (root / "shop/pot.py").write_text((root / "shop/pot.py").read_text().replace("newer\n", ""))
+    with closing(read(home, root)) as history:
+        spans = {"shop/pot.py": [(1, 3), (7, 8)], "setup.py": [(1, 1)], "none.py": [(1, 9)]}
+        assert changes_lately(history, "shop", spans) == {
+            "shop/pot.py": [0.8, 1.8],  # the commit before made the file
+            "setup.py": [1.0],
+            "none.py": [0.0],
+        }
+        assert changes_lately(history, "till", {"setup.py": [(1, 1)]}) == {}
     assert touched_lines(root.parent, {seven: ["shop/pot.py"]}) == {}
 
 

@@ -74,6 +74,18 @@ def test_an_issue_on_standard_input_leads_to_the_files_that_like_commits_changed
     assert "without a history" in run(text=ISSUE).stderr
 
 
+def test_a_function_that_the_last_commits_touched_comes_sooner_for_an_issue(shop: Path) -> None:
+    tax = "def tax_{0}(cart):\n    gifts = {1}\n    return gifts + len(cart)\n\n\n"
+    for number in range(5):
+        commit(shop, f"Gifts {number}", {"shop/tax.py": tax.format("old", 1) + tax.format("new", number)})
+    (shop / "shop/tax.py").write_text("# not committed\n" * 9 + tax.format("old", 1) + tax.format("new", 4))
+    ask("log", "carts")
+    rows = orjson.loads(run("--json", "--explain", text=f"{ISSUE}\nIs the tax of the gifts wrong?\n").stdout)["results"]
+    reasons = {row["func_name"]: row["why"]["reason"] for row in rows}
+    assert list(reasons).index("tax_new") < list(reasons).index("tax_old")
+    assert "touched by the last commits of its file" in reasons["tax_new"]
+
+
 def index(root: Path) -> str:
     return find_project(root, Path(os.environ["TREELINE_HOME"])).index
 
