@@ -71,8 +71,8 @@ CERTAIN = 2.5  # the factor if a conversion's direction is known, as for `atoi`,
 MEMBERS = 3  # of the type that the query names, before other results
 MOST_STEPS = 3  # of a repository, so one that is full of answers is not shut out
 NAMES_SHOWN = 3  # of the other matches in a file
-ISSUE_FILES, DETAIL_FILES = 0.25, 0.5  # of the usual distance between the results of a file
-DETAIL = 8  # words; a longer query describes a function rather than a file
+ISSUE_FILES = 0.25  # of the usual distance between the results of a file
+DISTANCE = (3, 12), (1.2, 0.4)  # words of a query, and that factor: a longer one describes a function, not a file
 GROWTH = 0.25  # the power with which that distance grows: the third result of a file is hardly further than the second
 LONG = 50  # lines of a unit; a longer one gains no more
 JUST = 1e-9  # puts one candidate right before or after another
@@ -145,11 +145,6 @@ class Columns:
     def is_broad(self) -> bool:
         """Whether the question is about a class or file rather than one function."""
         return BROAD.match(self.query) is not None and not self.is_symbol and not self.is_issue
-
-    @cached_property
-    def is_detail(self) -> bool:
-        """Whether the query is long enough to describe one function."""
-        return len(self.query.split()) > DETAIL
 
     @property
     def is_issue(self) -> bool:
@@ -428,7 +423,7 @@ RULES = (
     Rule("support", 0.33, support, "more matches in its file", scope="files", detail=other_matches),
     Rule("whole-file", 0.67, whole_file, "its file has the words", scope="files"),
     Rule("file-name", 0.6, file_name, "its file's name", scope="files"),
-    Rule("folder-name", 0.55, folder_name, "its folder's name", scope="files"),
+    Rule("folder-name", 0.35, folder_name, "its folder's name", scope="files"),
     Rule("facade", 0.22, facade, "its folder's parts match", scope="files"),
     Rule("home", 1.5, home, "its repository defines names in the query", scope="files"),
     Rule("history", 0.4, history, "changed by commits about the same", scope="files", detail=commit),
@@ -454,7 +449,7 @@ def repository(columns: Columns) -> Floats | None:
 def file(columns: Columns) -> Floats:
     """Earlier results of the file. What an issue or a long query asks for is often among several functions of one."""
     earlier: Floats = before(columns.files, columns.order) ** np.float64(GROWTH)
-    return earlier * np.float64(ISSUE_FILES if columns.is_issue else DETAIL_FILES if columns.is_detail else 1.0)
+    return earlier * (ISSUE_FILES if columns.is_issue else np.interp(len(columns.query.split()), *DISTANCE))
 
 
 def file_of_functions(columns: Columns) -> Floats | None:

@@ -444,15 +444,15 @@ def test_a_question_about_a_whole_shows_other_files_before_the_second_result_of_
     assert order("keep a connection that is not used any more", rows)[1] == "pool.py:Pool.put"
 
 
-def test_a_long_query_leaves_the_results_of_a_file_nearer_together() -> None:
+def test_the_longer_a_query_the_nearer_together_it_leaves_the_results_of_a_file() -> None:
     rows = units(
         ("a/x.py", "one", "function", 0.9),
         ("a/x.py", "Two", "class", 0.8),
         ("b/y.py", "three", "function", 0.7),
     )
-    short, long = ("words " * count for count in (8, 9))
-    apart, near = (TreeRanking().divisors(columns(rows, query=query)).max() - 1 for query in (short, long))
-    assert near == pytest.approx(apart / 2) and near > 0
+    queries = ["words " * count for count in (4, 8, 12, 20)]
+    apart = [TreeRanking().divisors(columns(rows, query=query)).max() - 1 for query in queries]
+    assert apart[0] > apart[1] > apart[2] == apart[3] > 0
 
 
 def test_a_qualified_name_is_found_by_all_of_it() -> None:
