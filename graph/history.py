@@ -121,6 +121,10 @@ class History:
         rows = self._rows("SELECT repo, root, head, quality, end FROM repository")
         return {repo: Repository(Path(os.fsdecode(root)), *rest) for repo, root, *rest in rows}
 
+    @property
+    def is_shallow(self) -> bool:
+        return any(one.end for one in self.repositories().values())
+
     def search(self, words: Sequence[str], k: int, before: int = 0) -> list[tuple[int, float]]:
         """The ids and BM25 scores of the commits with the best messages; repeated words count more. `before`: an id to
         look only at older commits."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from shutil import which
 
-from treeline.corpus.errors import TreelineError
+from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.secrets import has_secret
 from treeline.engine.durable import LockHeld, WriterLock, disk_errors
 from treeline.graph.git import ask_git, git_command, git_environment, run_git
@@ -224,6 +224,8 @@ def _tokens(command: list[str]) -> Iterator[bytes]:
 def read_diff(root: Path, revisions: str = "", *, is_staged: bool = False) -> str:
     """The diff of a checkout's folder: between two revisions (`main..topic`), in the index, or (default) from HEAD to
     the files as they are, new ones included."""
+    if not (is_staged or revisions) and checkout_of(root) is None:
+        raise InputError(f"{root} is no git checkout", "give a .diff file or a definition's name")
     new = "" if is_staged or revisions else "".join(_new_files(root))
     return run_diff(root, revisions, is_staged=is_staged) + new
 

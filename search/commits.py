@@ -49,6 +49,7 @@ PEOPLE = 5
 WITH_UNITS = 20  # commits, each of which git is asked for
 NO_DEFINITIONS = frozenset({"file", "section", "config"})
 PATHS_SAID, UNITS_SAID = 4, 8  # of a commit that is a result
+SHALLOW = "the clone is shallow, so the history is too (git fetch --unshallow)"
 NO_COMMITS = "there is no history: this is no git checkout, its commits are being read, or TREELINE_HISTORY is off"
 
 

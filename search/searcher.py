@@ -24,7 +24,7 @@ from treeline.rerank.fusion import fusion
 from treeline.rerank.methods import RerankOptions
 from treeline.rerank.registry import DEFAULT_WEIGHTS, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
-from treeline.search.commits import NO_COMMITS, CommitAnswer, ask_history, commit_result, with_units
+from treeline.search.commits import NO_COMMITS, SHALLOW, CommitAnswer, ask_history, commit_result, with_units
 from treeline.search.executor import Executor, Run
 from treeline.search.lanes.graph import StoredGraph
 from treeline.search.lanes.issue import put_changes_first
@@ -257,8 +257,7 @@ class Searcher:
         history = self._history()
         if history is None:
             return "; without a history of commits"
-        is_shallow = any(one.end for one in history.repositories().values())
-        return "; the clone is shallow, so the history is too (git fetch --unshallow)" if is_shallow else ""
+        return f"; {SHALLOW}" if history.is_shallow else ""
 
     def _rerank_or_note(
         self, results: LaneResults, candidates: Sequence[Candidate]

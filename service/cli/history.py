@@ -54,13 +54,16 @@ def show_commits(
     settings: Settings, question: str, path: str, k: int, filters: Filters = NO_FILTERS, *, as_json: bool
 ) -> int:
     """Print commits about a question, or the last that touched a file; returns the exit code."""
+    from treeline.search.commits import SHALLOW
     from treeline.search.live import open_searcher
     from treeline.service.present.text import describe_commits
 
     read_history(settings)
     with closing(open_searcher(settings, once=True)) as searcher:
-        if searcher.history is None:
+        if (history := searcher.history) is None:
             raise InputError("there is no history of this folder", NO_HISTORY)
+        if history.is_shallow:
+            echo(f"treeline: {SHALLOW}", err=True)
         answer = searcher.commits(question, path, k, filters)
     if as_json:
         from treeline.service.api.function_answers import CommitsBody

@@ -68,7 +68,7 @@ def test_an_issue_on_standard_input_leads_to_the_files_that_like_commits_changed
     assert "read as an issue: its first line" in (complete := run(text=ISSUE).stderr) and "history" not in complete
     (shop / ".git" / "shallow").write_bytes(run_git(shop, "rev-parse", "HEAD"))
     ask("log", "carts")
-    assert "the clone is shallow" in run(text=ISSUE).stderr
+    assert "the clone is shallow" in run(text=ISSUE).stderr and "the clone is shallow" in run("log", "carts").stderr
     monkeypatch.setenv("TREELINE_HISTORY", "false")
     rmtree(Path(os.environ["TREELINE_HOME"]) / ".history")
     assert "without a history" in run(text=ISSUE).stderr
@@ -160,6 +160,10 @@ def test_a_folder_without_a_history_is_told(tmp_path: Path, monkeypatch: pytest.
         ask("log", "carts")
     with pytest.raises(InputError, match="a question or --path"):
         ask("log")
+    with pytest.raises(InputError, match="plain is no git checkout"):
+        ask("impact")
+    with pytest.raises(InputError, match="git cannot compare"):
+        ask("impact", "HEAD~1..HEAD")
 
 
 def test_a_history_goes_with_its_index(shop: Path) -> None:
