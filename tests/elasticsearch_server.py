@@ -213,13 +213,7 @@ def _configure(cluster: Cluster, node: Node) -> None:
     config = node.folder / "config"
     shutil.copytree(fetch(node.version) / "config", config, dirs_exist_ok=True)
     (node.folder / "tmp").mkdir(exist_ok=True)
-    options = config / "jvm.options"
-    unwanted = ["file=logs/"]  # OpenSearch logs its garbage collection into its own folder, which is not ours to write
-    if not _has_vector_module(java_home(node.version)):
-        unwanted.append(VECTOR_MODULE)
-    lines = options.read_text(encoding="utf-8").splitlines()
-    kept = [line for line in lines if not any(part in line for part in unwanted)]
-    options.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    fit_options(config / "jvm.options", java_home(node.version))
     names = ", ".join(other.name for other in cluster.nodes)
     seeds = ", ".join(f"127.0.0.1:{other.transport_port}" for other in cluster.nodes)
     lines = [
@@ -244,6 +238,16 @@ def _configure(cluster: Cluster, node: Node) -> None:
     snapshots.mkdir(exist_ok=True)
     _give_away(snapshots)
     _give_away(node.folder)
+
+
+def fit_options(options: Path, java: Path) -> None:
+    """Leave out what this Java or a server of its own user cannot do."""
+    unwanted = ["file=logs/"]  # OpenSearch logs its garbage collection into its own folder, which is not ours to write
+    if not _has_vector_module(java):
+        unwanted.append(VECTOR_MODULE)
+    lines = options.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not any(part in line for part in unwanted)]
+    options.write_text("\n".join(kept) + "\n", encoding="utf-8")
 
 
 def _has_vector_module(java: Path) -> bool:

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.elasticsearch_download import ServerMissing, fetch
+from tests.elasticsearch_download import ServerMissing, fetch, java_home
+from tests.elasticsearch_server import fit_options
 
 ROOT = Path(__file__).parents[2]
 STANDINS = Path(__file__).parent / "standins"
@@ -147,8 +148,9 @@ def build_base(docker: Docker, name: str) -> None:
 def build_elasticsearch(docker: Docker, name: str) -> None:
     """The test distribution with the official image's folders, user and environment-to-setting rule."""
     debian(docker)
+    version = name.rpartition(":")[2]
     try:
-        home = fetch(name.rpartition(":")[2])
+        home, java = fetch(version), java_home(version)
     except ServerMissing as missing:
         raise EngineMissing(str(missing)) from missing
     with tempfile.TemporaryDirectory() as folder:
@@ -156,6 +158,8 @@ def build_elasticsearch(docker: Docker, name: str) -> None:
         shutil.copy(STANDINS / "elasticsearch.Dockerfile", context / "Dockerfile")
         shutil.copy(STANDINS / "elasticsearch-entrypoint.sh", context / "entrypoint.sh")
         shutil.copytree(home, context / "elasticsearch", symlinks=True)
+        fit_options(context / "elasticsearch" / "config" / "jvm.options", java)
+        shutil.copytree(java, context / "java")  # what its links lead to: Debian's has its settings elsewhere
         machine_settings(context / "machine")
         docker.run("build", "--network", "host", "--tag", name, "--build-arg", f"DEBIAN={DEBIAN}", folder)
 

@@ -23,7 +23,7 @@ import pytest
 import yaml
 
 from tests.deploy.docker_engine import Docker, EngineMissing, docker_engine, provide_images
-from tests.elasticsearch_download import VERSION
+from tests.elasticsearch_download import NEWEST, VERSION, ServerMissing, java_home
 from tests.elasticsearch_server import free_port
 from tests.ingest.loading import record
 
@@ -37,6 +37,7 @@ ROOT = Path(__file__).parents[2]
 NODES = ("elasticsearch", "elasticsearch-2", "elasticsearch-3")
 PASSWORDS = {"ELASTIC_PASSWORD": "elastic-1", "KIBANA_PASSWORD": "kibana-1", "TREELINE_PASSWORD": "treeline-1"}
 TIMEOUT_S = 600  # seconds; only what hangs takes as long
+WATERMARK = 0.85  # Elasticsearch's, by default
 # Elasticsearch's own check of a node that may be joined by others.
 FEW_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 65_535
 # A small part of the image itself: a first load of seconds.
@@ -182,13 +183,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder.mkdir()
     copy_checkout(folder)
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
-    elasticsearch = re.sub(r"\$\{STACK_VERSION.*", VERSION, compose["services"]["elasticsearch"]["image"])
+    elasticsearch = re.sub(r"\$\{STACK_VERSION.*", stack_version(), compose["services"]["elasticsearch"]["image"])
     write_override(folder)
     write_archive(folder / "archive")
     project = f"treeline-test-{os.getpid()}"
     environment = {"COMPOSE_FILE": "docker-compose.yml:override.yml", "COMPOSE_PROJECT_NAME": project}
     try:
         with docker_engine() as docker:
+            refuse_full_disk(Path(docker.run("info", "--format", "{{.DockerRootDir}}").strip()))
             provide_images(docker, base_image(), elasticsearch)
             forget_image(docker, compose["services"]["service"]["image"])
             made = Stack(docker, folder, free_port(), environment)
@@ -200,6 +202,22 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         pytest.skip(str(missing))
 
 
+def stack_version() -> str:
+    """The default; the one before where the machine has only the Java of Debian 12."""
+    try:
+        java_home(NEWEST)
+    except ServerMissing:
+        return VERSION
+    return NEWEST
+
+
+def refuse_full_disk(folder: Path) -> None:
+    """Fail in one line, instead of waiting for shards that Elasticsearch puts on no disk as full as this."""
+    used = 1 - shutil.disk_usage(folder).free / shutil.disk_usage(folder).total
+    if used > WATERMARK:
+        pytest.fail(f"the disk of {folder} is {used:.0%} full; Elasticsearch puts no index on it: make room", False)
+
+
 def forget_image(docker: Docker, name: str) -> None:
     """Have compose build the service's image from this checkout; its layers stay as the builder's cache."""
     if docker.has_image(name):
@@ -208,12 +226,11 @@ def forget_image(docker: Docker, name: str) -> None:
 
 
 def write_secrets(stack: Stack) -> None:
-    """What the person sets in `.env`: the secrets, and here a free port, a small source and small nodes, of the version
-    that runs on Debian 12's Java."""
+    """What the person sets in `.env`: the secrets, and here a free port, a small source and small nodes."""
     file = stack.folder / ".env"
     lines = dict(line.split("=", 1) for line in file.read_text().splitlines() if re.match(r"\w+=", line))
     lines |= PASSWORDS | {"KIBANA_ENCRYPTION_KEY": "0123456789abcdef" * 2, "SERVICE_PORT": str(stack.port)}
-    lines |= {"TREELINE_FIRST_SOURCE": FIRST_SOURCE, "ELASTICSEARCH_MEMORY": "1g", "STACK_VERSION": VERSION}
+    lines |= {"TREELINE_FIRST_SOURCE": FIRST_SOURCE, "ELASTICSEARCH_MEMORY": "1g", "STACK_VERSION": stack_version()}
     lines |= {"TREELINE_CODESEARCHNET": "http://archive:8000"}
     file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()), encoding="utf-8")
 

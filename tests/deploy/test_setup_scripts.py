@@ -31,6 +31,7 @@ class StandIn:
     url: str
     status: int = 200
     answer: bytes = b'{"success":true}'
+    allocation: bytes = b""
     asked: list[Asked] = field(default_factory=list)
 
 
@@ -49,6 +50,10 @@ def server() -> Iterator[StandIn]:
             self.wfile.write(stand_in.answer)
 
         def do_PUT(self) -> None:
+            self.do_POST()
+
+        def do_GET(self) -> None:
+            stand_in.status, stand_in.answer = 200, stand_in.allocation
             self.do_POST()
 
         def log_message(self, *_arguments: object) -> None:
@@ -100,8 +105,17 @@ def test_users_stops_at_the_first_refusal_with_the_servers_words(server: StandIn
     done = users(server)
     assert done.returncode != 0
     assert "not allowed" in done.stderr
-    assert len(server.asked) == 1
+    assert [one.method for one in server.asked] == ["POST", "GET"]  # the second looks for full disks
     assert PASSWORD not in done.stderr + done.stdout
+
+
+def test_users_says_that_a_disk_is_too_full_for_an_index(server: StandIn) -> None:
+    server.status, server.answer = 503, b'{"error":"timed out"}'
+    server.allocation = b"91 node1\n40 node2\n   UNASSIGNED\n"
+    done = users(server)
+    assert done.returncode != 0
+    assert "timed out" in done.stderr and "the disk of node1 is 91 % full" in done.stderr
+    assert "node2" not in done.stderr
 
 
 def test_the_role_is_for_our_indexes_alone() -> None:
