@@ -2,6 +2,8 @@
 
 from importlib.util import find_spec
 
+NO_THREADS = ("the system starts no more threads", "raise the limit with `ulimit -u`, or end other programs")
+
 
 class TreelineError(Exception):
     """A failure that the user can act on; the command line exits with `exit_code`."""
@@ -18,7 +20,11 @@ class TreelineError(Exception):
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
-class DiskFull(TreelineError):
+class DiskFailure(TreelineError):
+    """The disk takes nothing: it is full, read-only, or somebody else's."""
+
+
+class DiskFull(DiskFailure):
     """The disk is full."""
 
 

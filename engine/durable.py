@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Self
 
-from treeline.corpus.errors import DiskFull, InputError, TreelineError
+from treeline.corpus.errors import NO_THREADS, DiskFailure, DiskFull, InputError
 
 ELSEWHERE = "choose another folder with TREELINE_HOME"
 HINTS = {
@@ -25,6 +25,7 @@ HINTS = {
     errno.EROFS: ("it is on a read-only file system", ELSEWHERE),
     errno.EACCES: ("permission denied", f"{ELSEWHERE} or change its owner"),
     errno.EPERM: ("permission denied", f"{ELSEWHERE} or change its owner"),
+    errno.EAGAIN: NO_THREADS,
     errno.EMFILE: ("too many open files", "raise the limit with `ulimit -n`"),
 }
 # The text index reports a failing disk as a ValueError that quotes the operating system.
@@ -35,6 +36,8 @@ TEXT_INDEX_CAUSES = {
     "Read-only file system": errno.EROFS,
     "Permission denied": errno.EACCES,
     "Too many open files": errno.EMFILE,
+    "Failed to spawn": errno.EAGAIN,
+    "Resource temporarily unavailable": errno.EAGAIN,
 }
 # Or only that a thread of its own gave up.
 TEXT_INDEX_TROUBLE = "index writer was killed|worker thread|Lockfile|IoError|IO error|Io Error|System error".split("|")
@@ -58,15 +61,22 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise _failure(path, number, f"the text index failed: {error}", "what was there before is intact") from error
 
 
-def _failure(path: Path, number: int | None, reason: str, hint: str) -> TreelineError:
+def _failure(path: Path, number: int | None, reason: str, hint: str) -> DiskFailure:
     """The error of that number, or of the likely cause when tantivy or numpy gives none."""
     if not number and shutil.disk_usage(path).free < FULL_BELOW:
         number = errno.ENOSPC
     elif not number and resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
         number = errno.EFBIG
     reason, hint = HINTS.get(number or 0, (reason, hint))
-    kind = DiskFull if number in {errno.ENOSPC, errno.EDQUOT} else TreelineError
+    kind = DiskFull if number in {errno.ENOSPC, errno.EDQUOT} else DiskFailure
     return kind(f"cannot write the index in {path}: {reason}", hint)
+
+
+def user_home() -> Path | None:
+    """The user's home folder; None where the system knows none, as in a container under a number alone."""
+    with suppress(RuntimeError):
+        return Path.home().resolve()
+    return None
 
 
 def close_to_others(home: Path) -> None:
@@ -74,7 +84,7 @@ def close_to_others(home: Path) -> None:
     with suppress(OSError):  # not there yet, or somebody else's, who decides
         if not home.stat().st_mode & PRIVATE:
             return
-        entries: Iterable[os.DirEntry[str]] = () if home == Path.home() else os.scandir(home)
+        entries: Iterable[os.DirEntry[str]] = () if home == user_home() else os.scandir(home)
         for entry in entries:
             if entry.name.startswith(".") or (home / entry.name / "current").exists():
                 _close(Path(entry.path))

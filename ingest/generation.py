@@ -371,6 +371,7 @@ class Generation:
             return self._previous.info
         writer, book = self._begin()
         self._mid_write = True
+        self.ledger.forget()
         self._leave_out_refused(after)
         new_ids, gone_ids, has = after.difference(before)
         if not has and not may_empty and self._functions_now():
@@ -390,7 +391,6 @@ class Generation:
             build_artifacts = make_artifacts(changes, workers, progress)
         # Of a large repository 50 MB each, and what follows takes as much.
         del new_ids, has
-        self.ledger.forget()
         with clock("write"):
             if old_ids:
                 writer.delete(_hex(old_ids))

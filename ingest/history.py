@@ -110,7 +110,7 @@ def update_behind(home: Path, index: str, roots: Mapping[str, Path]) -> None:
     if states.items() <= known.items() or not which("git"):
         return
     arguments = [str(home), index, *(part for repo in states for part in (repo, str(roots[repo])))]
-    with suppress(OSError):
+    with suppress(OSError, RuntimeError):  # the system starts no more processes or threads
         process = subprocess.Popen(
             [sys.executable, "-m", "treeline.ingest.history", *arguments],
             stdin=subprocess.DEVNULL,

@@ -26,10 +26,11 @@ from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.engine.durable import disk_errors
 from treeline.engine.protocol import EncoderSpec, IndexInfo, Store
+from treeline.graph.facts import VERSION
 from treeline.ingest import artifacts
 from treeline.ingest.generation import Generation, Start, start
 from treeline.ingest.journal import fingerprint
-from treeline.ingest.source import Problem, Progress, Source, Unit, Unreadable, no_progress
+from treeline.ingest.source import READER_VERSION, Problem, Progress, Source, Unit, Unreadable, no_progress
 from treeline.ingest.sources import check_overlap, disambiguate, is_missing
 from treeline.ingest.state import Entry, Manifest, entry_key, save_skipped, totals
 from treeline.ingest.workers import BatchResult, Clock, Task, Workers, peak_memory_kb, processors
@@ -270,6 +271,8 @@ class _Load:
             reading = Reader(self.sources, before, self.after, generation, self.clock, self._advance, self._be_strict)
             reading.batch_bytes = min(BATCH_BYTES, max(SMALLEST_BATCH, self.bytes_total // BATCHES))
             self._load(reading, generation, workers, count + SPARE_BATCHES)
+            if self.options.lazy_artifacts:  # the rest is this process's alone
+                workers.stop()
             reading.units["removed"] = len(before.entries.keys() - self.after.entries.keys())
             may_empty = self.options.may_empty or bool(self.options.remove)
             make = artifacts.leave_out if self.options.lazy_artifacts else artifacts.build
@@ -280,6 +283,7 @@ class _Load:
     def _generation(self) -> Generation:
         specs = tuple(EncoderSpec(encoder.name, encoder.dimension) for encoder in self.start.encoders.values())
         plan = (
+            f"{READER_VERSION}.{VERSION}",
             "fresh" if self.options.fresh else "",
             *(f"{spec.name}/{spec.dimension}" for spec in specs),
             *sorted(source.name for source in self.sources),

@@ -19,8 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import EncoderMismatch, IndexDamaged, IndexMissing, IndexOutdated, InputError, TreelineError
+from treeline.corpus.errors import (
+    DiskFailure,
+    EncoderMismatch,
+    IndexDamaged,
+    IndexMissing,
+    IndexOutdated,
+    InputError,
+    TreelineError,
+)
 from treeline.corpus.frozen import frozen
+from treeline.engine.durable import user_home
 from treeline.graph.history import history_file
 from treeline.ingest import history
 from treeline.ingest.source import (
@@ -83,6 +92,8 @@ class Refreshed:
     is_busy: bool = False
     """Another process is refreshing the project; the index is used as it is."""
     skipped: Mapping[str, int] = field(default_factory=dict)
+    problem: TreelineError | None = None
+    """Why the disk did not take the changes; the index is used as it is."""
 
     @property
     def published(self) -> bool:
@@ -104,6 +115,8 @@ class Refreshed:
         name = self.project.name
         if self.is_busy:
             return f"{name}: another process is refreshing it; answering from the index as it is"
+        if self.problem:
+            return f"{name}: answering from the index as it is; {self.problem}"
         if not self.files and not self.changes:
             skips = ", ".join(f"{count:,} × {reason}" for reason, count in self.skipped.items())
             return (
@@ -132,7 +145,7 @@ def find_project(path: Path, home: Path) -> Project:
         raise InputError(f"{path} is not there", "name a folder that exists")
     if not folder.is_dir():
         folder = folder.parent
-    upwards, own_home = (folder, *folder.parents), Path.home().resolve()
+    upwards, own_home = (folder, *folder.parents), user_home()
     root = next((one for one in upwards if one != own_home and _is_git_root(one)), None)  # there `.git` is of dotfiles
     if root is None:
         root = next((one for one in upwards[:-1] if state_file(one, home).exists()), folder)
@@ -403,8 +416,10 @@ class _Refreshing:
             generation, functions = summary.generation, summary.total
             rebuilt_with = (" + ".join(summary.encoders) or "none") if is_rebuilt else ""
         known.skipped = folder.listing.skips
-        known.save(database, root, self.fingerprint, generation, checked_ns, folder.listing)
-        save_skipped(self.home / LOADING, self.project.index, [name], {name: known.skips()})
+        with suppress(sqlite3.OperationalError, DiskFailure, OSError):  # what is lost costs only time
+            known.save(database, root, self.fingerprint, generation, checked_ns, folder.listing)
+            save_skipped(self.home / LOADING, self.project.index, [name], {name: known.skips()})
+            progress_file(self.project, self.home).unlink(missing_ok=True)
         return Refreshed(
             self.project,
             len(folder.listing.files),

@@ -234,8 +234,12 @@ class Workers:
         if (not self._count or self._here > 0 or self._is_idle_here()) and not any(map(_is_suspect, items)):
             self._here -= sum(item.chunk.size for item in items if item.chunk)
             return _run(partial(run_tasks, items, self._encoders))
+        try:
+            self._under_way.append(self._threads.submit(self._run_batch, items))
+        except RuntimeError:  # the system starts no more threads
+            self._count = 0
+            return self.submit(items)
         self._has_workers = True
-        self._under_way.append(self._threads.submit(self._run_batch, items))
         return self._under_way[-1]
 
     def _is_idle_here(self) -> bool:
@@ -253,10 +257,13 @@ class Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Stop the workers, at once after an error."""
+        self.stop(at_once=kind is not None)
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """End the workers: those of a large repository have 200 MB each."""
         with self._lock:
             self._is_over = True
-            for process in self._processes if kind is not None else ():
+            for process in self._processes if at_once else ():
                 process.kill()
             for process in _spares:  # that was not needed
                 process.kill()
@@ -406,8 +413,12 @@ def serve() -> None:
     calls = sys.stdin.buffer
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get between the results
-    names, parent = pickle.loads(_read(calls))  # noqa: S301 - our own process wrote it
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    try:
+        names, parent = pickle.loads(_read(calls))  # noqa: S301 - our own process wrote it
+    except EOFError:  # started early, and not needed
+        return
+    with suppress(RuntimeError):  # no more threads: it ends when it asks for the next call
+        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     with suppress(OSError, ValueError):  # macOS has no such limit
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     _encoders.update(cast("dict[str, StaticEncoder]", load_encoders(names)))

@@ -45,7 +45,7 @@ class Coverage:
         return f"from {self.files:,} of {self.total:,} files; {rest}"
 
     def __str__(self) -> str:
-        return f"{self.part}{'' if self.problem else ', ask again'} or wait with --wait"
+        return f"{self.part}{'; wait' if self.problem else ', ask again or wait'} with --wait"
 
 
 class HitCounts(Protocol):

@@ -154,7 +154,10 @@ class Settings:
             return Path(self.home).expanduser()
         from platformdirs import user_data_path
 
-        return user_data_path("treeline", appauthor=False)
+        try:
+            return user_data_path("treeline", appauthor=False)
+        except RuntimeError as error:
+            raise InputError("this user has no home folder", "name one for the index with TREELINE_HOME") from error
 
     @property
     def cache_path(self) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treeline.corpus.counting import counted
-from treeline.corpus.errors import InputError, TreelineError
+from treeline.corpus.errors import DiskFailure, InputError, TreelineError
 from treeline.corpus.frozen import frozen
 from treeline.ingest.source import MAX_FILE_BYTES, SENSITIVE, Progress, ReadOptions, no_progress, on_disk, read_plain
 from treeline.search.settings import PREFIX, Settings, from_environment, open_store, split_commas
@@ -72,14 +72,19 @@ def refresh_project(
     encoders: tuple[str, ...] = (),
     fresh: bool = False,
 ) -> Refreshed:
-    """Index the project around a folder, or update its index."""
-    from treeline.ingest.project import find_project, refresh
+    """Index the project around a folder, or update its index; one that cannot be written is used as it is."""
+    from treeline.ingest.project import Refreshed, current_generation, find_project, refresh
 
     home = settings.home_path
     project = find_project(folder, home)
     store, reading = open_store(settings), reading_of(settings)
     names = encoders or project_encoders(settings)
-    return refresh(project, store, home, reading, encoders=names, fresh=fresh, progress=progress)
+    try:
+        return refresh(project, store, home, reading, encoders=names, fresh=fresh, progress=progress)
+    except DiskFailure as error:
+        if not current_generation(project, store):
+            raise
+        return Refreshed(project, problem=error)
 
 
 def has_index(settings: Settings, folder: Path) -> bool:

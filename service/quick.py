@@ -144,12 +144,13 @@ def index_behind(settings: Settings, project: Project, coverage: Coverage) -> Co
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             start_new_session=True,
         )
+        # By a pipe, because others see the arguments of a process, and settings have passwords.
+        with process.stdin:  # type: ignore[union-attr]
+            process.stdin.write(orjson.dumps((asdict(settings), str(project.root))))  # type: ignore[union-attr]
     except OSError as error:
         return replace(coverage, problem=f"no process can be started to read the rest ({error.strerror})")
-    # By a pipe, because others see the arguments of a process, and settings have passwords.
-    call = threading.Thread(target=process.communicate, args=(orjson.dumps((asdict(settings), str(project.root))),))
-    call.daemon = True  # the thread waits for the process: a server that goes on keeps no zombie
-    call.start()
+    with suppress(RuntimeError):  # no more threads; a server that goes on keeps no zombie
+        threading.Thread(target=process.wait, daemon=True).start()
     return replace(coverage, problem=problem)
 
 
@@ -172,13 +173,15 @@ def serve_index() -> None:
         nonlocal last
         if stage == "loading" and total and time.monotonic() - last > REPORT_EVERY_S:
             last = time.monotonic()
-            state.write_text(str(100 * done // total), encoding="utf-8")
+            with suppress(OSError):  # the disk is full
+                state.write_text(str(100 * done // total), encoding="utf-8")
 
     store, reading, encoders = open_store(settings), reading_of(settings), project_encoders(settings)
     try:
         if not refresh(project, store, home, reading, encoders=encoders, patience=0, progress=report).is_busy:
-            state.unlink(missing_ok=True)
             with closing(store.open(project.index)) as engine:  # a question for a name would wait for it
                 obtain(engine, CALLGRAPH, settings.cache_path)
-    except TreelineError as error:
-        state.write_text(f"the rest could not be read: {error.message}", encoding="utf-8")
+    except Exception as error:  # noqa: BLE001 - or nobody would hear of it: this process has no terminal
+        reason = error.message if isinstance(error, TreelineError) else f"{type(error).__name__}: {error}"
+        with suppress(OSError):
+            state.write_text(f"the rest could not be read: {reason}", encoding="utf-8")

@@ -120,7 +120,7 @@ class ElasticsearchStore:
         live = self._current_or_none(name)
         current = "" if fresh else base_name or live
         specs = [[encoder.name, encoder.dimension] for encoder in encoders]
-        plan: dict[str, Any] = {"fingerprint": fingerprint, "base": current, "wanted": specs}
+        plan: dict[str, Any] = {"format": FORMAT, "fingerprint": fingerprint, "base": current, "wanted": specs}
         partial = ""
         for generation, meta in metas.items():
             if _is_complete(generation, meta):

@@ -24,7 +24,6 @@ from treeline.engine.elasticsearch.client import (
 from treeline.engine.elasticsearch.engine import PAGE, ElasticsearchEngine, whole_answer
 from treeline.engine.elasticsearch.lease import Lease
 from treeline.engine.elasticsearch.mapping import (
-    FORMAT,
     UNITS,
     chunks,
     document,
@@ -175,7 +174,6 @@ class ElasticsearchWriter:
         encoders = _with_fields(plan["encoders"], before.get("encoders", ()))
         meta: dict[str, Any] = {
             **plan,
-            "format": FORMAT,
             "generation": self._generation,
             "complete": False,
             "functions": before.get("functions", 0),

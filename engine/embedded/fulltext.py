@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from _thread import start_new_thread
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ from tantivy import DocAddress, Document, FieldType, Occur, Query, Searcher
 
 from treeline.corpus.analysis import MARK, OF_FILE, plain_words, split
 from treeline.corpus.arrays import map_array
-from treeline.corpus.errors import TreelineError
+from treeline.corpus.errors import NO_THREADS, TreelineError
 from treeline.corpus.function import Function, from_values
 from treeline.engine.durable import link_or_copy, sync_tree
 from treeline.engine.embedded.columns import Strings, Table
@@ -61,6 +63,7 @@ SCHEMA = _schema()
 def open_index(folder: Path) -> tantivy.Index:
     """The text index in a folder, for writing; made when there is none."""
     folder.mkdir(exist_ok=True)
+    _check_threads()
     exists = (folder / META).exists()
     index = tantivy.Index.open(str(folder)) if exists else tantivy.Index(SCHEMA, str(folder))
     index.register_tokenizer(TERMS, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
@@ -72,6 +75,7 @@ def open_index(folder: Path) -> tantivy.Index:
 
 def open_searcher(folder: Path) -> Searcher:
     """A tantivy index for reading, also on a read-only disk."""
+    _check_threads()
     try:
         return tantivy.Index.open(str(folder)).searcher()
     except ValueError as error:
@@ -83,6 +87,14 @@ def open_searcher(folder: Path) -> Searcher:
             if not path.name.endswith(".lock"):
                 (Path(links) / path.name).symlink_to(path.absolute())
         return tantivy.Index.open(links).searcher()
+
+
+def _check_threads() -> None:
+    """Raise if the system starts no more threads: tantivy, which needs one even to read, prints and panics."""
+    with suppress(RuntimeError):
+        start_new_thread(int, ())
+        return
+    raise TreelineError(*NO_THREADS)
 
 
 def freeze(text: Path, target: Path) -> None:

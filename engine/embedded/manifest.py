@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import wraps
 from itertools import accumulate
 from pathlib import Path
@@ -136,7 +137,8 @@ class Health:
 
     def verify_in_background(self) -> None:
         if self._pending:
-            threading.Thread(target=self.verify, name=f"verify-{self._folder.name}", daemon=True).start()
+            with suppress(RuntimeError):  # no more threads
+                threading.Thread(target=self.verify, name=f"verify-{self._folder.name}", daemon=True).start()
 
     def verify(self) -> None:
         """Read the files that opening left out."""

@@ -21,6 +21,7 @@ from treeline.engine.embedded import fulltext, words
 from treeline.engine.embedded.engine import EmbeddedEngine
 from treeline.engine.embedded.manifest import (
     CURRENT,
+    FORMAT,
     next_generation,
     pointer_lock,
     read_info,
@@ -225,7 +226,7 @@ class EmbeddedWriter:
     def _plan(self) -> dict[str, Any]:
         """The parameters that must match for an interrupted build to be resumed."""
         encoders = [[encoder.name, encoder.dimension] for encoder in self._encoders]
-        return {"fingerprint": self._fingerprint, "encoders": encoders, "base": self._base}
+        return {"format": FORMAT, "fingerprint": self._fingerprint, "encoders": encoders, "base": self._base}
 
     def _complete(self) -> None:
         """Bring the folder into the shape that readers open; nothing to do when nothing was written since."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from treeline.corpus.errors import InputError, TreelineError, missing_extra
+from treeline.corpus.errors import NO_THREADS, InputError, TreelineError, missing_extra
 from treeline.service.cli.options import LazyGroup, echo, echo_json
 
 # Before numpy is imported. BLAS's threads wait for each other by spinning: on a busy machine the clusters of 600
@@ -145,6 +145,10 @@ def _run(command: click.Command | None) -> int:
         return _say(str(error.__context__ or error), "", 1)
     except MemoryError:
         return _say("there is not enough memory", "what was there before is intact", 1)
+    except RuntimeError as error:
+        if "new thread" not in str(error):
+            raise
+        return _say(*NO_THREADS, 1)
     except OSError as error:  # an unreadable file, a full disk
         return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error), "", 1)
 

@@ -173,6 +173,8 @@ def index_project(settings: Settings, encoders: tuple[str, ...], fresh: bool, as
     with resumable(), progress_bar() as progress:
         names = tuple(map(full_name, encoders))
         refresh = refresh_project(settings, Path.cwd(), progress, encoders=names, fresh=fresh)
+    if refresh.problem:
+        raise refresh.problem
     if as_json:
         counts = {name: getattr(refresh, name) for name in ("files", "added", "changed", "removed", "functions")}
         echo_json({"index": refresh.project.index, "root": str(refresh.project.root), **counts})

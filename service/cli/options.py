@@ -298,7 +298,7 @@ def target(engine: str | None, name: str, place: Place = HERE) -> Target:
 
     with lazy_progress() as progress:
         refresh = refresh_project(settings, place.folder, progress)
-    if refresh.published or refresh.is_busy or refresh.truncated:
+    if refresh.published or refresh.is_busy or refresh.truncated or refresh.problem:
         echo(f"treeline: {refresh}", err=True)
     return Target(settings_of(settings, refresh.project), refresh.project.root, place.path)
 
