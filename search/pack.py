@@ -14,10 +14,10 @@ from treeline.search.searcher import Searcher
 from treeline.search.structure import CALLS, is_test
 
 PLACES = 10  # the best results for the task; the others follow their relatives
-PART_TOKENS, MOST_PARTS = 80, 100  # of the budget for each part: its headline, and room for code of the first ones
+PART_TOKENS, MOST_PARTS = 80, 60  # of the budget for each part: its headline, and room for code of the first ones
 NEIGHBOURHOOD = 5  # places whose relatives are given
 RELATIVES = 2  # callers, tests and callees, of each place
-COMMITS = 5
+COMMITS = 2  # more take the room of code
 TEST_DEPTH = 2  # calls from a test to a place
 
 

@@ -11,7 +11,7 @@ import click
 
 from treeline.corpus.errors import InputError, TreelineError
 from treeline.engine.protocol import NO_FILTERS, Filters
-from treeline.service.cli.options import StrictCommand, echo, index_options, is_named, target_settings
+from treeline.service.cli.options import StrictCommand, echo, echo_json, index_options, is_named, target_settings
 from treeline.service.cli.search import ABOUT_JSON, choose_function, piped_text
 
 if TYPE_CHECKING:
@@ -139,7 +139,8 @@ def _changes(searcher: LiveSearcher, change: str, *, is_staged: bool, repo: str,
     "--tokens", default=4_000, show_default=True, type=click.IntRange(100, 50_000), help="Longest answer, in tokens."
 )
 @index_options
-def context(words: tuple[str, ...], tokens: int, engine: str | None, name: str) -> int:
+@click.option("--json", "as_json", is_flag=True, help="As JSON, and nothing else on stdout.")
+def context(words: tuple[str, ...], tokens: int, engine: str | None, name: str, as_json: bool) -> int:
     """Gather what a task needs: treeline context --tokens 8000 < issue.md
 
     Places to edit, their tests, callers and callees, and commits about the same, with as much code as fits: 2.5
@@ -155,6 +156,9 @@ def context(words: tuple[str, ...], tokens: int, engine: str | None, name: str) 
     read_history(settings)
     with closing(open_searcher(settings, once=True)) as searcher, searcher.searcher() as current:
         items, opening = pack_items(gather(current, task, tokens))
-    text = render(items, tokens, opening=opening, words=frozenset(terms(task)), handles=False).text
-    echo(text or "treeline: nothing here is about that", err=not text)
+    page = render(items, tokens, opening=opening, words=frozenset(terms(task)), handles=False)
+    if as_json:
+        echo_json(page.data)
+    else:
+        echo(page.text or "treeline: nothing here is about that", err=not page.text)
     return int(not items)

@@ -273,4 +273,8 @@ def test_context_packs_places_their_relatives_and_commits_into_the_budget(shop: 
     said = ask("context", "add up what is in the cart")[1]
     assert "total_price (place to edit): Add up what is in the cart." in said and "    return sum(items)" in said
     assert "shop/bell.py:4-5 ring (calls total_price)" in said and "Ada: Add up carts" in said
+    data = orjson.loads(ask("context", "--json", "add up what is in the cart")[1])
+    best = {one["name"]: one for one in data["results"]}["total_price"]
+    assert best["note"] == "place to edit" and "return sum(items)" in best["code"]
+    assert any("Ada: Add up carts" in line for line in data["notices"])
     assert len(ask("context", "--tokens", "100", "add up what is in the cart")[1]) <= 250
