@@ -6,6 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -73,10 +74,11 @@ class CommitRow(NamedTuple):
 
 @frozen
 class CommitAnswer:
-    """Commits, best first; for a question about people these, most commits first."""
+    """Commits, best first, of so many; for a question about people these, most commits first."""
 
     rows: tuple[CommitRow, ...]
     people: tuple[Person, ...] = ()
+    total: int = 0
 
 
 def ask_history(
@@ -149,7 +151,7 @@ def with_units(answer: CommitAnswer, history: History, engine: Engine, locations
             if row.repo == repo and (lines := touched.get(row.commit.hash)):
                 inside = chain.from_iterable(holding(units.get(path, ()), own) for path, own in lines.items())
                 rows[at] = row._replace(units=[hit for hit in inside if hit.address.kind not in NO_DEFINITIONS])
-    return CommitAnswer(tuple(rows), answer.people)
+    return replace(answer, rows=tuple(rows))
 
 
 def commit_result(rank: int, row: CommitRow, bodies: Mapping[str, Function]) -> Result:

@@ -24,7 +24,15 @@ from treeline.rerank.fusion import fusion
 from treeline.rerank.methods import RerankOptions
 from treeline.rerank.registry import DEFAULT_WEIGHTS, reranker
 from treeline.search.answer import Answer, Member, Result, inside, signature_of
-from treeline.search.commits import NO_COMMITS, SHALLOW, CommitAnswer, ask_history, commit_result, with_units
+from treeline.search.commits import (
+    CANDIDATES,
+    NO_COMMITS,
+    SHALLOW,
+    CommitAnswer,
+    ask_history,
+    commit_result,
+    with_units,
+)
 from treeline.search.executor import Executor, Run
 from treeline.search.lanes.graph import StoredGraph
 from treeline.search.lanes.issue import put_changes_first
@@ -129,24 +137,26 @@ class Searcher:
             clock.lap("fetch")
         return self._answer(ranking, page, clock)
 
-    def commits(self, question: str, path: str, k: int, filters: Filters = NO_FILTERS) -> CommitAnswer:
+    def commits(self, question: str, path: str, k: int, filters: Filters = NO_FILTERS, offset: int = 0) -> CommitAnswer:
         """Commits by what they are about, or the last that touched a file, with the definitions that they touched."""
         if (history := self.history) is None:
             return CommitAnswer(())
-        answer = ask_history(history, question, path, k, self.settings.encoder, filters)
+        most = max(CANDIDATES, offset + k)
+        answer = ask_history(history, question, path, most, self.settings.encoder, filters)
+        answer = replace(answer, rows=answer.rows[offset : offset + k], total=len(answer.rows))
         return with_units(answer, history, self.engine, self.locations) if self.locations else answer
 
     def _commit_answer(self, plan: Plan, clock: _Clock) -> Answer:
         """Commits as results of their own: the message is the docstring, and what it touched is inside."""
-        start, end = plan.query.offset, plan.query.offset + plan.query.k
-        rows = self.commits(plan.words, "", end + 1, replace(plan.filters, kind="")).rows
-        bodies = {one.id: one for one in self.engine.fetch([hit.id for row in rows[start:end] for hit in row.units])}
-        results = tuple(commit_result(rank, row, bodies) for rank, row in enumerate(rows[start:end], start + 1))
+        query = plan.query
+        found = self.commits(plan.words, "", query.k, replace(plan.filters, kind=""), query.offset)
+        bodies = {one.id: one for one in self.engine.fetch([hit.id for row in found.rows for hit in row.units])}
+        results = tuple(commit_result(rank, row, bodies) for rank, row in enumerate(found.rows, query.offset + 1))
         clock.lap("commits")
         return Answer(
             plan=plan,
             results=results,
-            total=len(rows),
+            total=found.total,
             relaxed=(),
             degraded=(),
             timings=clock.timings | {"total": clock.total},

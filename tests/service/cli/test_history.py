@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 
@@ -17,6 +18,8 @@ from treeline.graph.git import run_git
 from treeline.graph.history import history_file
 from treeline.ingest import history as histories
 from treeline.ingest.project import find_project
+from treeline.search.settings import from_environment
+from treeline.service.app import create_app
 from treeline.service.cli import cli
 
 CART = 'def total_price(items):\n    """Add up what is in the cart."""\n    return sum(items)\n'
@@ -136,6 +139,10 @@ def test_a_commit_is_a_result_with_the_definitions_that_it_touched(shop: Path) -
         assert "Ada, 20" in first.why and "shop/post.py" in first.why
         assert [(one.name, one.first_line) for one in first.members] == [("hand_over", 1)]
         assert project.search("receipt", kind="commit") == project.search("kind:commit receipt")
+        assert [one.rank for one in project.search("kind:commit sum cart receipt", 1, offset=1)] == [2]
+    settings = replace(from_environment(), index=index(shop))
+    body = create_app(settings).test_client().get("/api/search?q=kind:commit+sum+cart+receipt&k=1").json or {}
+    assert body["total"] > 1 and body["next_offset"] == 1 and body["results"][0]["kind"] == "commit"
 
 
 def test_who_knows_a_subject_is_answered_by_authors_with_their_commits(shop: Path) -> None:
