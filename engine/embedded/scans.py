@@ -271,11 +271,11 @@ def signatures(texts: Sequence[str]) -> Bytes:
         lines = [fold(text).encode("utf-8", "replace") for text in texts[start : start + ROWS_AT_ONCE]]
         together = np.frombuffer(b"\0".join(lines) + b"\0", dtype=np.uint8)
         rows = np.repeat(np.arange(len(lines)), [len(text) + 1 for text in lines])
-        bits = np.zeros((len(lines), BITS), dtype=np.bool_)
+        bits = np.zeros(len(lines) * BITS, dtype=np.bool_)
         for size in SIZES:
             hashes = _hashes(together, size)
-            bits[rows[: len(hashes)], hashes] = True
-        rows_of_bits[start : start + len(lines)] = np.packbits(bits, axis=1)
+            bits[rows[: len(hashes)] * BITS + hashes] = True
+        rows_of_bits[start : start + len(lines)] = np.packbits(bits.reshape(-1, BITS), axis=1)
     return rows_of_bits
 
 
