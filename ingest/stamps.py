@@ -46,19 +46,18 @@ class Stamps:
         self.repo: str = repo
         # Generations of branches that were left, the last one first.
         self.branches: list[str] = orjson.loads(branches)
-        self.files: dict[str, Stamp] = {}
-        self.digests: dict[str, str] = {}
-        self._saved = {os.fsdecode(path): tuple(row) for path, *row in database.execute("SELECT * FROM file")}
-        for path, row in self._saved.items():
-            self.files[path] = Stamp(*row[:-1])
-            self.digests[path] = row[-1]
+        rows = database.execute("SELECT * FROM file").fetchall()
+        # Decoded together, which takes a tenth of the time; no path has a zero byte.
+        paths = os.fsdecode(b"\0".join([row[0] for row in rows])).split("\0") if rows else []
+        self.files = {path: Stamp._make(row[1:5]) for path, row in zip(paths, rows, strict=True)}
+        self.digests: dict[str, str] = {path: row[5] for path, row in zip(paths, rows, strict=True)}
+        self._saved = self.files, self.digests
         self.folders = {os.fsdecode(path): mtime_ns for path, mtime_ns in database.execute("SELECT * FROM folder")}
         self.rules = {os.fsdecode(path): Stamp(*stamp) for path, *stamp in database.execute("SELECT * FROM rules")}
 
     def forget(self) -> None:
-        self.generation = ""
-        for table in (self.files, self.digests, self.folders, self.rules, self.branches):
-            table.clear()
+        self.generation, self.branches = "", []
+        self.files, self.digests, self.folders, self.rules = {}, {}, {}, {}
 
     def skips(self) -> Counter[str]:
         """The files and folders that are skipped, counted by reason."""
@@ -111,10 +110,14 @@ class Stamps:
             skips, branches = orjson.dumps(self.skipped).decode(), orjson.dumps(self.branches).decode()
             row = (os.fsencode(root), fingerprint, generation, checked_ns, skips, self.repo, branches)
             cursor.execute("INSERT INTO project VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-            old_files = [(os.fsencode(path),) for path in self._saved.keys() - listing.files.keys()]
+            stamps, digests = self._saved
+            old_files = [(os.fsencode(path),) for path in stamps.keys() - listing.files.keys()]
             cursor.executemany("DELETE FROM file WHERE path = ?", old_files)
-            files = {path: (*stamp, self.digests[path]) for path, stamp in listing.files.items()}
-            rows = ((os.fsencode(path), *row) for path, row in files.items() if self._saved.get(path) != row)
+            rows = (
+                (os.fsencode(path), *stamp, self.digests[path])
+                for path, stamp in listing.files.items()
+                if stamps.get(path) != stamp or digests[path] != self.digests[path]
+            )
             cursor.executemany("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?)", rows)
             folders = ((os.fsencode(path), mtime_ns) for path, mtime_ns in listing.folders.items())
             cursor.executemany("INSERT INTO folder VALUES (?, ?)", folders)
