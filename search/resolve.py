@@ -10,6 +10,7 @@ from treeline.corpus.errors import InputError, TreelineError
 from treeline.corpus.function import Function, is_re_export, module_of
 from treeline.engine.hits import Hit
 from treeline.engine.protocol import NO_FILTERS, Filters
+from treeline.graph.references import dotted
 from treeline.search.location import innermost
 from treeline.search.overview import locations
 from treeline.search.structural_answer import first_named
@@ -39,7 +40,7 @@ def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: 
     if function := searcher.function(reference):
         return function
     location = parse_location(reference)
-    hits = functions_at(searcher, location, filters) if location else _by_name(searcher, reference, filters)
+    hits = functions_at(searcher, location, filters) if location else _by_name(searcher, dotted(reference), filters)
     functions = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
     if not functions and location:
         raise InputError(f"nothing of a file {location.path!r} is indexed here", otherwise)

@@ -37,6 +37,11 @@ def test_a_name_and_a_line_lead_to_their_function(searcher: LiveSearcher, refere
     assert found(searcher, reference) == "web/url.py:parse_url"
 
 
+@pytest.mark.parametrize("reference", ["Client.send", "Client#send", "Client::send", "client->Client.send"])
+def test_a_name_is_found_in_any_notation(searcher: LiveSearcher, reference: str) -> None:
+    assert found(searcher, reference) == "web/client.py:Client.send"
+
+
 def test_an_id_leads_to_its_function(searcher: LiveSearcher) -> None:
     (hit,) = searcher.engine.named("Client.send", 2)
     assert found(searcher, hit.id) == "web/client.py:Client.send"
