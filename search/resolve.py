@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 CHOICE = 10  # functions of one name that are listed to choose from
 NAMESAKES = 1_000  # units of one name that are searched for those of a module
+STUB = re.compile(r":\s*\.\.\.\s*$")  # a signature for type checkers, above the definition in Python
 MOST_NAMED = 5  # units of the file to name if none is at the line
 
 
@@ -42,6 +44,8 @@ def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: 
     location = parse_location(reference)
     hits = functions_at(searcher, location, filters) if location else _by_name(searcher, dotted(reference), filters)
     functions = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
+    defined = {(one.path, one.func_name) for one in functions if not STUB.search(one.code)}
+    functions = [one for one in functions if not STUB.search(one.code) or (one.path, one.func_name) not in defined]
     if not functions and location:
         raise InputError(f"nothing of a file {location.path!r} is indexed here", otherwise)
     if not functions:

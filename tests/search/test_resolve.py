@@ -12,6 +12,8 @@ from treeline.search.live import LiveSearcher
 from treeline.search.resolve import Ambiguous, resolve
 
 FILES = {
+    "web/typed.py": "@overload\ndef take(x: int) -> int: ...\n\n@typing.overload\ndef take(x: str) -> str: ...\n\n"
+    "def take(x):\n    return x\n",
     "web/url.py": "def parse_url(text):\n    def inner(x):\n        return x\n\n    return inner(text)\n",
     "web/client.py": "class Client:\n    def send(self, url):\n        return parse_url(url)\n",
     "web/server.py": "class Server:\n    def send(self, url):\n        return url\n",
@@ -40,6 +42,10 @@ def test_a_name_and_a_line_lead_to_their_function(searcher: LiveSearcher, refere
 @pytest.mark.parametrize("reference", ["Client.send", "Client#send", "Client::send", "client->Client.send"])
 def test_a_name_is_found_in_any_notation(searcher: LiveSearcher, reference: str) -> None:
     assert found(searcher, reference) == "web/client.py:Client.send"
+
+
+def test_signatures_for_type_checkers_are_no_rivals_of_the_definition(searcher: LiveSearcher) -> None:
+    assert resolve(searcher, "take", otherwise="").address.lines == (7, 8)
 
 
 def test_an_id_leads_to_its_function(searcher: LiveSearcher) -> None:
