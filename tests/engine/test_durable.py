@@ -45,7 +45,8 @@ def test_a_write_that_failed_under_a_file_size_limit_names_it(
     ("words", "cause"),
     [
         (GAVE_UP, "A worker thread"),
-        ("System error.'Failed to spawn segment merging thread'", "the text index failed"),
+        ("System error.'Failed to spawn segment merging thread'", "starts no more threads"),
+        ("System error.'Something else'", "the text index failed"),
         ("IoError: No space left on device", "the disk is full"),
     ],
 )
