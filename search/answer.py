@@ -26,6 +26,7 @@ SIGNATURE = 160  # characters
 SIGNATURE_LINES = 24
 SIGNATURE_LINE_LENGTH = 1_000  # the expressions below are quadratic in it
 COMMENT = re.compile(r"\s+(#|//)\s.*$")
+DECORATOR = re.compile(r"(?:@[\w.]+(?:\(.*\))?|#\[.*\])(?:\s+(?:#|//).*)?")
 STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
@@ -158,12 +159,29 @@ def contains(whole: Address, unit: Address) -> bool:
 
 
 def signature_of(function: Function) -> str:
-    """The signature of a unit on one line, from the first line that contains its name: decorators come before it."""
+    """The signature of a unit on one line, from the first line behind its decorators that contains its name."""
     lines = [line for line in function.original_string.split("\n") if line.strip()] or [""]
     name = function.func_name.rpartition(" > ")[2].rpartition(".")[2]
-    start = next((at for at, line in enumerate(lines) if name in line), 0)
-    text = joined_head(lines[start:])[0].rstrip(" {")
+    text = joined_head(lines[line_of(name, lines) :])[0].rstrip(" {")
     return text if len(text) <= SIGNATURE else f"{text[: SIGNATURE - 2]} …"
+
+
+def line_of(name: str, lines: Sequence[str]) -> int:
+    """The first line behind the decorators that has the name, else the first there with text."""
+    behind = range(below_decorators(lines), len(lines))
+    with_text = (at for at in behind if lines[at].strip())
+    return next((at for at in behind if name in lines[at]), next(with_text, 0))
+
+
+def below_decorators(lines: Sequence[str]) -> int:
+    """The first line that is not, alone or with those after it, a decorator."""
+    at = 0
+    while at < len(lines) - 1:
+        text, rows = joined_head(lines[at:])
+        if not DECORATOR.fullmatch(text):
+            break
+        at += rows
+    return at
 
 
 def joined_head(lines: Sequence[str]) -> tuple[str, int]:

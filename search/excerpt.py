@@ -11,7 +11,7 @@ from treeline.corpus.analysis import terms as stems_of
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Function
 from treeline.graph.references import last_of
-from treeline.search.answer import joined_head
+from treeline.search.answer import joined_head, line_of
 from treeline.search.occurrences import Line, Needle, Span, lines_at
 from treeline.search.plan import Plan
 from treeline.search.structure import CALLS
@@ -49,7 +49,7 @@ def excerpt(plan: Plan, needle: Needle, unit: Function, text: str, first: int) -
     if not places or (plan.route.kind == "identifier" and is_called(unit, plan.route.symbols)):
         lines = tuple(_by_words(unit, needle, text, first, frozenset(stems_of(plan.text))))
         answers = [line for line in lines if line.spans] if unit.kind == "file" else []
-        return Excerpt(lines, tuple(answers or lines)[:1], len(places))
+        return Excerpt(tuple(sorted(lines, key=lambda line: line.number)), tuple(answers or lines)[:1], len(places))
     matches = lines_at(text, places, first)
     start, end = places[0]
     around = lines_at(text, [(start, min(end, start + 1))], first, before=1, after=1)
@@ -75,14 +75,13 @@ def _by_words(unit: Function, needle: Needle, text: str, first: int, words: froz
             yield line(first + at, lines[at])
         return
     name = unit.func_name.rpartition(" > ")[2].rpartition(".")[2]
-    with_text = (at for at, line in enumerate(lines) if line.strip())
-    start = next((at for at, line in enumerate(lines) if name in line), next(with_text, 0))
+    start = line_of(name, lines)
     head, rows = joined_head(lines[start:])
     head = head if rows > 1 else lines[start]
     yield line(first + start, head)
-    rest = range(start + rows, len(lines))
+    rest = [*range(start), *range(start + rows, len(lines))]
     best = sorted(best_lines([lines[at] for at in rest], words, BEST_SHOWN))
-    for at in [rest[number] for number in best] or [at for at in rest if re.search(r"\w", lines[at])][:1]:
+    for at in [rest[number] for number in best] or [at for at in with_words if at >= start + rows][:1]:
         yield line(first + at, lines[at])
 
 

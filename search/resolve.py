@@ -44,8 +44,8 @@ def resolve(searcher: LiveSearcher, reference: str, *, otherwise: str, filters: 
     location = parse_location(reference)
     hits = functions_at(searcher, location, filters) if location else _by_name(searcher, dotted(reference), filters)
     functions = searcher.engine.fetch([hit.id for hit in hits[: CHOICE + 1]])
-    defined = {(one.path, one.func_name) for one in functions if not STUB.search(one.code)}
-    functions = [one for one in functions if not STUB.search(one.code) or (one.path, one.func_name) not in defined]
+    definitions = {(one.path, one.func_name) for one in functions if not STUB.search(one.code)}
+    functions = [one for one in functions if not STUB.search(one.code) or (one.path, one.func_name) not in definitions]
     if not functions and location:
         raise InputError(f"nothing of a file {location.path!r} is indexed here", otherwise)
     if not functions:

@@ -193,9 +193,9 @@ class Searcher:
             return results
         near = tuple(one for one in self.relatives.near(name) if self.engine.named(one, 1, filters))
         where = f"that passes ({results.plan.narrowing_text})" if filters else "here"
-        typed = results.plan.text if dotted(results.plan.text) == name else name
-        in_text = bool(self.engine.phrase(typed, 1, filters))
-        absence = Absence(typed, near, in_text, where)
+        spelling = results.plan.text if dotted(results.plan.text) == name else name
+        in_text = bool(self.engine.phrase(spelling, 1, filters))
+        absence = Absence(spelling, near, in_text, where)
         return replace(results, absence=absence, lists=results.lists if in_text or results.has_near_name else ())
 
     def _of_unknown(self, results: LaneResults, exact: Exact) -> LaneResults:

@@ -41,6 +41,9 @@ BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 MODIFIERS = re.compile(rb"[ \t]*((?:[A-Za-z_]+(?:\([a-z]+\))?[ \t]+)*)")
 # How a line with an attribute starts; `@end` and `@class` are none.
 ATTRIBUTES = {"": (b"@", b"#[", b"[["), "objc": (b"__attribute__",)}
+# The same where a function's decorators are no part of it in the tree: `@app.route("/login")`.
+DECORATORS = {"python": b"@", "typescript": b"@", "javascript": b"@", "rust": b"#["}
+MAX_DECORATOR = 30  # lines
 # Files that are known by their folder's name.
 GENERIC = frozenset({"index", "main", "mod", "init", "__init__", "lib"})
 
@@ -134,9 +137,11 @@ class _Maker:
         for one in every:
             if kinds and one.kind not in kinds:
                 continue
+            start = one.start
             if one.kind in FUNCTION_KINDS:
-                original = source[one.start : one.end].decode("utf-8", "replace")
-                code = without_doc(source, one.start, one.end, one.doc).decode("utf-8", "replace")
+                start = _decorated(source, start, DECORATORS.get(self.language, b""))
+                original = source[start : one.end].decode("utf-8", "replace")
+                code = without_doc(source, start, one.end, one.doc).decode("utf-8", "replace")
             else:
                 inside = members.get(one.scope, ()) if one.kind in HEAD_KINDS else ()
                 original, code = self._head(source, one, inside)
@@ -145,7 +150,8 @@ class _Maker:
                 if (one.name, original) in known:
                     continue
                 known.add((one.name, original))
-            unit = self._unit(one.kind, one.name, original, code, one.doc.text, one.first_line, one.last_line)
+            first = one.first_line - source.count(b"\n", start, one.start)
+            unit = self._unit(one.kind, one.name, original, code, one.doc.text, first, one.last_line)
             if one.marks is not None and (shape := one.marks.terms()):
                 self.shapes[unit.id] = shape
             yield unit
@@ -245,6 +251,29 @@ def _first_byte(source: bytes, one: Definition, attributes: tuple[bytes, ...]) -
             break
         line = previous
         start = previous + len(source[previous:start]) - len(source[previous:start].lstrip())
+    return start
+
+
+def _decorated(source: bytes, start: int, mark: bytes) -> int:
+    """The first byte of the decorators on the lines above a function, some of several lines; `start` without any."""
+    line = source.rfind(b"\n", 0, start) + 1
+    indent = source[line:start]
+    if not mark or not line or indent.strip():
+        return start
+    end = line
+    for _ in range(MAX_DECORATOR):
+        above = source.rfind(b"\n", max(0, end - MAX_SIGNATURE), end - 1) + 1
+        text = source[above:end]
+        rest = text.removeprefix(indent)
+        if not text.strip() or (rest == text and indent):
+            break
+        if rest.startswith(mark):
+            start = above + len(indent)
+        elif not rest.startswith((b" ", b"\t", b")", b"]", b"}")):  # not the inside or the end of one
+            break
+        if not above:
+            break
+        end = above
     return start
 
 

@@ -128,7 +128,7 @@ def graph_lane(
     if graph is not None and route.relations:
         return _exactly(engine, graph, route, filters)
     names, stage, trust = _names(engine, graph, route.symbols, filters)
-    units = [hit for name in names for hit in _named(engine, name, k, filters)]
+    units = [hit for name in names for hit in _of_name(engine, name, k, filters)]
     if graph is None:
         reaches: Iterable[Reach] = _units(units, names, stage)
     else:
@@ -322,7 +322,7 @@ def _names(engine: Engine, graph: CallGraph | None, symbols: Sequence[str], filt
         return [] if graph is None else graph.named(name, filters.values("repo").passes)
 
     def known(name: str) -> bool:
-        return bool(_named(engine, name, 1, filters)) or any(
+        return bool(_of_name(engine, name, 1, filters)) or any(
             graph is not None and last_of(graph.symbol(node).name) == last_of(name) for node in nodes(name)
         )
 
@@ -336,7 +336,7 @@ def _names(engine: Engine, graph: CallGraph | None, symbols: Sequence[str], filt
     return (slips, NEAR_NAME, 1.0) if slips else ([name for _, name in near], NEAR_NAME, GUESS)
 
 
-def _named(engine: Engine, name: str, k: int, filters: Filters) -> Sequence[Hit]:
+def _of_name(engine: Engine, name: str, k: int, filters: Filters) -> Sequence[Hit]:
     """The units with this last or whole name, else those whose whole name ends in it."""
     hits = engine.named(name, k, filters)
     if hits or "." not in name:

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from treeline.corpus.analysis import terms
 from treeline.corpus.frozen import frozen
-from treeline.search.answer import joined_head
+from treeline.search.answer import below_decorators, joined_head
 from treeline.search.excerpt import word_spans, words_in
 from treeline.search.occurrences import Span, lines_at
 from treeline.service.present.text import INVISIBLE, character_name, code_point
@@ -58,14 +58,16 @@ def preview(
     `find` has places of comes before lines with the words.
     """
     lines = dedent(text.strip("\n").split("\n"), language)
-    head, of_head = joined_head(lines)
+    top = below_decorators(lines)
+    head, rows_of_head = joined_head(lines[top:])
+    of_head = top + rows_of_head
     body = "\n".join(lines)
-    exact = [line.number for line in lines_at(body, find(body), 0) if line.number >= of_head]
-    exact += [at + 1 for at in exact[-1:] if at + 1 < len(lines)]  # a line of context
-    rows = [0, *exact[: PREVIEW_LINES - 1]] if exact else best_lines(lines, words, of_head)
-    code = _cut([head if of_head > 1 else lines[0], *(lines[at] for at in rows[1:])])
-    numbers = "\n".join(str(first + at) if whole_text or not at else "" for at in rows)
-    return Snippet(mark_code(code, language, words, find), len(lines) - len(rows) - of_head + 1, numbers)
+    exact = [line.number for line in lines_at(body, find(body), 0) if not top <= line.number < of_head]
+    exact += [at + 1 for at in exact[-1:] if of_head <= at + 1 < len(lines)]  # a line of context
+    rows = sorted({top, *(exact[: PREVIEW_LINES - 1] or best_lines(lines, words, of_head)[1:])})
+    code = _cut([head if at == top and rows_of_head > 1 else lines[at] for at in rows])
+    numbers = "\n".join(str(first + at) if whole_text or at <= top else "" for at in rows)
+    return Snippet(mark_code(code, language, words, find), len(lines) - len(rows) - rows_of_head + 1, numbers)
 
 
 def best_lines(lines: list[str], words: frozenset[str], of_head: int = 1) -> list[int]:

@@ -77,7 +77,7 @@ def test_a_class_shows_its_best_members_with_the_line_that_names_them(searcher: 
     assert all(member.address.func_name.startswith("ConnectionPool.") for member in pool.members)
     assert [member.score for member in pool.members] == sorted((one.score for one in pool.members), reverse=True)
     idle = next(member for member in pool.members if member.address.func_name.endswith("idle_connections"))
-    assert idle.signature == "def idle_connections(self):" and idle.address.lines == (11, 13)
+    assert idle.signature == "def idle_connections(self):" and idle.address.lines == (10, 13)
 
 
 def test_a_file_shows_members_and_a_function_none(searcher: LiveSearcher) -> None:

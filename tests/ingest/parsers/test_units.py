@@ -313,3 +313,22 @@ def test_a_ruby_module_with_something_of_its_own_is_a_unit() -> None:
 def test_a_magic_comment_does_not_describe_a_ruby_file() -> None:
     for comment in ("frozen-string-literal: true", "frozen_string_literal: true", "encoding: utf-8", "typed: strict"):
         assert unit("a.rb", f"# {comment}\n\nclass A\n  def b = 1\nend\n", "a.rb").docstring == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name", "lines"),
+    [
+        ("app.py", 'x = 1\n@app.route(\n    "/login",\n)\n@cached\ndef enter():\n    return 1\n', "enter", (2, 7)),
+        ("app.py", 'class A:\n    @app.get("/login")\n    def enter(self):\n        return 1\n', "A.enter", (2, 4)),
+        ("app.ts", 'class A {\n  @Get("/login")\n  enter() { return 1; }\n}\n', "A.enter", (2, 3)),
+        ("app.rs", '#[get("/login")]\nfn enter() -> u8 { 1 }\n', "enter", (1, 2)),
+    ],
+)
+def test_a_function_has_its_decorators(path: str, text: str, name: str, lines: tuple[int, int]) -> None:
+    function = unit(path, text, name)
+    assert '"/login"' in function.code
+    assert function.address.lines == lines
+
+
+def test_a_list_or_call_above_a_function_is_no_decorator() -> None:
+    assert unit("a.py", "value = f(\n    3,\n)\ndef plain():\n    return 2\n", "plain").address.lines == (4, 5)
