@@ -160,7 +160,8 @@ def parts_of(encoder: StaticEncoder) -> dict[str, NDArray[np.float32]]:
 
     Copies, because training changes its arrays in place, and the encoder is shared by the whole process.
     """
-    parts = {"table": encoder._table, "weights": encoder._weights, "gates": encoder._gates}
+    table = encoder._table_with(np.arange(encoder.tokenizer.size, dtype=np.int32))
+    parts = {"table": table, "weights": encoder._weights, "gates": encoder._gates}
     for side, layer in (("function", encoder._function_layer), ("query", encoder._query_layer)):
         if layer is not None:
             names = ("first", "first_bias", "second", "second_bias")
