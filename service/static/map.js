@@ -126,13 +126,13 @@ export const start = async (panel) => {
       for (const node of nodes) node.at = translate([node.x, node.y], centre);
       for (const node of nodes) {
         node.edge?.setAttribute("d", path(nodes[node.parent].at, node.at));
-        const size = Math.max(0.35, 1.15 - Math.hypot(...node.at) ** 6); // small at the rim
-        node.mark.setAttribute("transform", `translate(${(node.at[0] * SIZE).toFixed(1)} ${(node.at[1] * SIZE).toFixed(1)}) scale(${size.toFixed(2)})`);
+        node.size = Math.max(0.35, 1.15 - Math.hypot(...node.at) ** 6); // small at the rim
+        node.mark.setAttribute("transform", `translate(${(node.at[0] * SIZE).toFixed(1)} ${(node.at[1] * SIZE).toFixed(1)}) scale(${node.size.toFixed(2)})`);
       }
     };
     const label = () => { // the largest branches first, as many as have room beside the numbers
       const taken = nodes.filter((node) => node.mark.classList.contains("best")).map((node) => (
-        { x: node.at[0] * SIZE - BEST, y: node.at[1] * SIZE - BEST, width: 2 * BEST, height: 2 * BEST }));
+        { x: node.at[0] * SIZE - BEST * node.size, y: node.at[1] * SIZE - BEST * node.size, width: 2 * BEST * node.size, height: 2 * BEST * node.size }));
       const order = ["repository", "folder", "file"];
       const rows = nodes.filter((node) => isBranch(node) && node.results > 1 && order.includes(node.kind));
       rows.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || b.results - a.results);
