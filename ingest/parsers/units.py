@@ -42,7 +42,7 @@ MODIFIERS = re.compile(rb"[ \t]*((?:[A-Za-z_]+(?:\([a-z]+\))?[ \t]+)*)")
 # How a line with an attribute starts; `@end` and `@class` are none.
 ATTRIBUTES = {"": (b"@", b"#[", b"[["), "objc": (b"__attribute__",)}
 # The same where a function's decorators are no part of it in the tree: `@app.route("/login")`.
-DECORATORS = {"python": b"@", "typescript": b"@", "javascript": b"@", "rust": b"#["}
+DECORATORS = {"python": (b"@",), "typescript": (b"@",), "javascript": (b"@",), "rust": (b"#[",)}
 MAX_DECORATOR = 30  # lines
 # Files that are known by their folder's name.
 GENERIC = frozenset({"index", "main", "mod", "init", "__init__", "lib"})
@@ -139,7 +139,7 @@ class _Maker:
                 continue
             start = one.start
             if one.kind in FUNCTION_KINDS:
-                start = _decorated(source, start, DECORATORS.get(self.language, b""))
+                start = _decorators(source, start, DECORATORS.get(self.language, ()))
                 original = source[start : one.end].decode("utf-8", "replace")
                 code = without_doc(source, start, one.end, one.doc).decode("utf-8", "replace")
             else:
@@ -245,33 +245,24 @@ def _first_byte(source: bytes, one: Definition, attributes: tuple[bytes, ...]) -
     if before is None:
         return one.start
     start = before.start(1)
-    while one.kind in HEAD_KINDS and line:
-        previous = source.rfind(b"\n", max(0, line - 1 - MAX_SIGNATURE), line - 1) + 1
-        if not source[previous:line].lstrip().startswith(attributes):
-            break
-        line = previous
-        start = previous + len(source[previous:start]) - len(source[previous:start].lstrip())
-    return start
+    return _decorators(source, start, attributes) if one.kind in HEAD_KINDS else start
 
 
-def _decorated(source: bytes, start: int, mark: bytes) -> int:
-    """The first byte of the decorators on the lines above a function, some of several lines; `start` without any."""
-    line = source.rfind(b"\n", 0, start) + 1
-    indent = source[line:start]
-    if not mark or not line or indent.strip():
+def _decorators(source: bytes, start: int, marks: tuple[bytes, ...]) -> int:
+    """The first byte of the decorators, some of several lines, on the lines above a definition; `start` without any."""
+    end = line = source.rfind(b"\n", max(0, start - MAX_SIGNATURE), start) + 1
+    if not marks or not line or (indent := source[line:start]).strip():
         return start
-    end = line
     for _ in range(MAX_DECORATOR):
-        above = source.rfind(b"\n", max(0, end - MAX_SIGNATURE), end - 1) + 1
-        text = source[above:end]
-        rest = text.removeprefix(indent)
-        if not text.strip() or (rest == text and indent):
+        above = source.rfind(b"\n", max(0, end - MAX_SIGNATURE), max(0, end - 1)) + 1
+        if end - above > MAX_SIGNATURE or not source.startswith(indent, above):
             break
-        if rest.startswith(mark):
+        rest = source[above:end].removeprefix(indent)
+        if not rest.strip():
+            break
+        if rest.startswith(marks):
             start = above + len(indent)
         elif not rest.startswith((b" ", b"\t", b")", b"]", b"}")):  # not the inside or the end of one
-            break
-        if not above:
             break
         end = above
     return start
