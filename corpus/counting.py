@@ -1,4 +1,6 @@
-"""Numbers in sentences."""
+"""Numbers and days in sentences."""
+
+import time
 
 
 def counted(count: int, noun: str) -> str:
@@ -8,3 +10,8 @@ def counted(count: int, noun: str) -> str:
     if noun.endswith("y"):
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}es" if noun.endswith(("s", "x")) else f"{count:,} {noun}s"
+
+
+def day_of(seconds: float) -> str:
+    """`2026-11-19`, in UTC, of seconds since 1970."""
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treeline.corpus.analysis import terms
+from treeline.corpus.counting import day_of
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import NAMES, Function, from_values
 from treeline.encoder.registry import is_light, load
@@ -159,8 +159,7 @@ def commit_result(rank: int, row: CommitRow, bodies: Mapping[str, Function]) -> 
     values = dict.fromkeys(NAMES, "") | {"code_tokens": (), "docstring_tokens": ()}
     own = {"repo": row.repo, "func_name": row.commit.title, "docstring": row.commit.body, "sha": row.commit.hash}
     unit = from_values([(values | own | {"kind": COMMIT, "id": row.commit.hash})[name] for name in NAMES])
-    day = time.strftime("%Y-%m-%d", time.gmtime(row.commit.time))
-    said = f"{row.commit.author}, {day}: {', '.join(row.paths[:PATHS_SAID])}"
+    said = f"{row.commit.author}, {day_of(row.commit.time)}: {', '.join(row.paths[:PATHS_SAID])}"
     members = tuple(
         Member(hit.id, hit.address, f"{hit.address.path}: {signature_of(bodies[hit.id])}", 0.0)
         for hit in row.units[:UNITS_SAID]

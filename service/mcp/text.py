@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NotRequired, TypedDict
 import orjson
 
 from treeline.corpus.analysis import terms
+from treeline.corpus.counting import day_of
 from treeline.corpus.errors import InputError
 from treeline.corpus.frozen import frozen
 from treeline.corpus.function import Address, Function
 from treeline.search.answer import Member
 from treeline.search.pack import Pack
-from treeline.service.present.text import day_of, describe_row, summary, visible
+from treeline.service.present.text import describe_row, summary, visible
 
 if TYPE_CHECKING:
     from treeline.search.commits import CommitAnswer
@@ -377,7 +378,7 @@ def commits_data(answer: CommitAnswer, budget: int) -> CommitsData:
         "commits": [
             {
                 "hash": row.commit.hash,
-                "day": day_of(row.commit),
+                "day": day_of(row.commit.time),
                 "author": visible(row.commit.author),
                 "subject": visible(row.commit.subject),
                 "files": list(map(visible, row.paths)),
@@ -388,7 +389,7 @@ def commits_data(answer: CommitAnswer, budget: int) -> CommitsData:
     }
     if answer.people:
         data["people"] = [
-            {"name": visible(one.name), "commits": one.commits, "last": day_of(one)} for one in answer.people
+            {"name": visible(one.name), "commits": one.commits, "last": day_of(one.time)} for one in answer.people
         ]
     drop_last(data, budget, data["commits"])
     return data

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -11,12 +10,12 @@ from urllib.parse import quote, urlsplit
 
 from markupsafe import Markup, escape
 
-from treeline.corpus.counting import counted
+from treeline.corpus.counting import counted, day_of
 
 if TYPE_CHECKING:  # numpy takes longer to import than a file to be searched
     from treeline.graph.history import Commit
     from treeline.search.answer import Answer
-    from treeline.search.commits import CommitAnswer, CommitRow, Person
+    from treeline.search.commits import CommitAnswer, CommitRow
     from treeline.search.relatives import Neighbour
 
 # Controls except tab and newline, bidirectional controls, zero-width and other invisible characters.
@@ -58,7 +57,7 @@ def character_name(character: str) -> str:
 
 def describe_commit(commit: Commit) -> str:
     """Hash, day, author and subject."""
-    return f"{commit.hash[:7]}  {day_of(commit)}  {commit.author}: {commit.subject}"
+    return f"{commit.hash[:7]}  {day_of(commit.time)}  {commit.author}: {commit.subject}"
 
 
 def describe_row(row: CommitRow) -> Iterator[str]:
@@ -78,13 +77,9 @@ def _first(texts: Sequence[str]) -> str:
 def describe_commits(answer: CommitAnswer) -> Iterator[str]:
     """The people of an answer, then its commits with the files that they touched."""
     for person in answer.people:
-        yield visible(f"{person.name}  {counted(person.commits, 'commit')}, last on {day_of(person)}")
+        yield visible(f"{person.name}  {counted(person.commits, 'commit')}, last on {day_of(person.time)}")
     for row in answer.rows:
         yield from describe_row(row)
-
-
-def day_of(dated: Commit | Person) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(dated.time))
 
 
 def visible(text: str) -> str:
