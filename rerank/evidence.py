@@ -24,7 +24,8 @@ QUERY_WORD = re.compile(r"[^\W_]+")
 LONGEST_COMPOUND = 3  # query words that may be joined in a name: `threadpool`
 # A folder `v3/` or `version-3.x/`, or a name with a version: `busted-2.0.0-1.rockspec`.
 VERSION = re.compile(
-    r"(?:^|(?<=/))(?:v|version-)(?P<folder>\d{1,3})(?:\.[\dx]{1,4}){0,3}(?=/)|(?<=[-_])v?(?P<name>\d{1,4}(?:\.\d{1,6}){1,3}(?:-\d{1,3})?)(?=[./])"
+    r"(?:^|(?<=/))(?:v|version-)(?P<folder>\d{1,3})(?:\.[\dx]{1,4}){0,3}(?=/)"
+    r"|(?<=[-_])v?(?P<name>\d{1,4}(?:\.\d{1,6}){1,3}(?:-\d{1,3})?)(?=[./])"
 )
 OUTDATED = re.compile(r"(?:^|/)(deprecated|legacy|old|obsolete|attic|versioned_docs)/")
 FIRST_VERSION = re.compile(r"(?:^|(?<=/))v[01]/")  # old beside the same file without it

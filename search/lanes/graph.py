@@ -55,10 +55,10 @@ PASSIVE: Mapping[Relation, str] = {
 NO_WORDS: Mapping[Relation, str] = {}
 MOST_LISTED = 10_000  # most units of a structural answer: as far as paging goes
 TOP_LEVELS = 20  # modules of a structural answer whose top-level code is looked up
+MOST_ALIKE = 1_000  # units of one last name among which a longer name is looked for
 TOP_LEVEL_UNITS = 20  # units of a module that are read for it
 # Scores of a whole name, of the end of a longer name or a method of a class, and of their neighbours. A similar name
 # and its neighbours are guesses.
-MOST_ALIKE = 1_000  # units of one last name among which a longer name is looked for
 WHOLE, PART, AROUND, GUESS = 1.0, 0.75, 0.5, 0.2
 NEXT = 0.01  # subtracted for each further function of a class, and for each definition that a later one replaces
 IN_TEST = 0.02  # for a function in a test, whatever its distance, in place of 2

@@ -136,7 +136,7 @@ Stack trace:
 #0 /srv/src/Util/Filesystem.php(412): Util\\Filesystem->normalizePath(NULL)
 """
 SHARP = """System.InvalidOperationException: Sequence contains no elements
-   at Shop.Orders.Load(Int32 id) in C:\\work\\Shop\\Orders.cs:line 44
+   at Shop.Orders.Load(Int32 id) in C:\\src\\Shop\\Orders.cs:line 44
 """
 CI = """2024-05-01T10:00:01.1234567Z ##[group]Run make test
 2024-05-01T10:00:09.3234567Z src/unix/core.c:512:9: error: implicit declaration of function
@@ -155,7 +155,7 @@ It comes from termui.py.
         (JAVA, "Exception in thread", Location("JsonReader.java", 393), "End of input"),
         (GO, "panic: runtime error", Location("/home/me/gin/context.go", 174), "runtime error: invalid memory"),
         (PHP, "PHP Fatal error", Location("/srv/src/Util/Filesystem.php", 412), "normalizePath(): Argument"),
-        (SHARP, "System.InvalidOperationException", Location("/work/Shop/Orders.cs", 44), "Sequence contains no"),
+        (SHARP, "System.InvalidOperationException", Location("/src/Shop/Orders.cs", 44), "Sequence contains no"),
         (CI, "src/unix/core.c:512:9", Location("src/unix/core.c", 512), "implicit declaration"),
         (MAIL, "prompts hang on Windows", Location("termui.py"), ""),
     ],
